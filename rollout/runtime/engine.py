@@ -20,6 +20,7 @@ from rollout.hub.base import Hub
 from rollout.hub.watching import last_seen, version_of
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref
+from rollout.model.writes import Delete
 from rollout.planning.plan import (
     NOTHING,
     Note,
@@ -283,6 +284,7 @@ class Engine:
                 flight.wait = max(outcome.after or SHORTEST, flight.wait, SHORTEST)
             case WriteResult.UNKNOWN:
                 flight.failed = True
+                self._count_removal(write, now)
                 self._read_back(write.ref, outcome, now)
         if outcome.result is not WriteResult.LANDED and not holds_up_nothing(write):
             flight.blocked = True
@@ -297,6 +299,13 @@ class Engine:
             flight.failed = True
         else:
             flight.retry_at = min(flight.retry_at or retry_at, retry_at)
+
+    def _count_removal(self, write: Write, now: datetime) -> None:
+        """Nobody knows whether it was made: for the removal brake it counts all the same."""
+        if isinstance(write, Delete) and write.removed_from is not None:
+            workload = self.fleet.rollout(write.removed_from)
+            if workload is not None:
+                workload.note_removal(write.cluster, self.fleet.policy.brake_window, now)
 
     def _read_back(self, ref: Ref, outcome: WriteOutcome, now: datetime) -> None:
         """Read the object. A write that failed may have been made all the same, or somebody else wrote."""

@@ -224,6 +224,9 @@ class AddOns:
 
     # -- judging -------------------------------------------------------------------------------
 
+    def lacks(self, carrier: Obj, find: Find) -> bool:
+        return any(not each["specHash"] for each in _wanted(carrier, find))
+
     def for_nobody(self, workload: Obj, carrier: Obj, find: Find) -> str:
         """What a person installed has the defaults, where no placement selects the cluster."""
         return "" if _is_installed(carrier) else self._asked(BASE, find)

@@ -111,7 +111,7 @@ class OperationsJudge:
         assert rollout.terms is not None
         kept, asked = self.told.kept(), rollout.terms.asked
         named = asked.undo_to if wishes.stop(rollout) == "Undone" else ""
-        to = rollout.back.to if rollout.back.is_on else named
+        to = rollout.back.to if rollout.back.is_on and not named else named
         there = {kept[to]} & {*kept.values()} if to in kept else set() if to else {*kept.values()}
         soaked = reversed(rollout.back.soaked.get(cluster, []))
         return next((r for r in soaked if r in there and r != rollout.terms.revision), "")

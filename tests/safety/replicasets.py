@@ -222,6 +222,9 @@ class ReplicaSets:
 
     # -- judging -------------------------------------------------------------------------------
 
+    def lacks(self, carrier: Obj, find: Find) -> bool:
+        return False
+
     def for_nobody(self, workload: Obj, carrier: Obj, find: Find) -> str:
         return ""
 

@@ -162,6 +162,10 @@ class Subject(Protocol):
 
     # -- judging -------------------------------------------------------------------------------
 
+    def lacks(self, carrier: Obj, find: Find) -> bool:
+        """Whether the cluster can be brought nothing, since something of its own is missing."""
+        ...
+
     def for_nobody(self, workload: Obj, carrier: Obj, find: Find) -> str:
         """The revision that a carrier may be given where no placement selects its cluster."""
         ...

@@ -201,7 +201,9 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     write when all is foreseen; a breach in another group; a failed cluster that another placement takes;
     refused words about what is carried already; a success that is heard while other news is missing; a failure
     to apply that goes on while something else changes; a record that goes while nothing can be agreed on;
-    a retry amid a deadline.
+    a retry amid a deadline; a content that somebody wrote, found by a new process; what is given back once more
+    while decisions are torn; another revision to go back to; removals whose answers are lost; a configuration
+    that is missing while slots are free.
     """
     seeds = [
         280,
@@ -220,6 +222,8 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     ]
     seeds += [730000243, 730000300, 730000392, 730000440, 730000595, 730000604]
     seeds += [800000471, 800000710, 748726679, 748726818, 748726903]
+    seeds += [464, 158022088, 158022749]
     assert run(seeds).broken == []
     addons = [1140, 1279, 1415, 665746438, 879868512, 975281533, 748726928, 748726937]
+    addons += [339210272, 339210778]
     assert run(addons, "addon").broken == []

@@ -1,9 +1,12 @@
 """What a workload knows outlives the placementRef under which it was found out."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from rollout.errors import Unavailable
+from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.kinds import CLUSTER_CALENDAR, MANAGED_CLUSTER, Obj, Ref
 from tests.stories.operating import BAD_2, TWO_AT_ONCE, revision, rolled_out
@@ -243,3 +246,33 @@ def test_who_takes_a_placement_out_has_asked_for_its_clusters_to_go_whenever_tha
     story.end()
 
     assert sorted(story.removed()) == ["a0", "a1", "a2"]
+
+
+class Unanswered:
+    """A hub that deletes, and whose answers to that are lost."""
+
+    def __init__(self, hub: MemoryHub) -> None:
+        self._hub = hub
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._hub, name)
+
+    def delete(self, ref: Ref, uid: str | None = None, version: int | None = None) -> None:
+        self._hub.delete(ref, uid, version)
+        raise Unavailable(f"delete {ref}: the connection was cut")
+
+
+def test_removals_whose_answers_are_lost_count_for_the_brake() -> None:
+    """S11: eight of forty clusters go, and four more would be too many."""
+    clusters = [make.cluster(f"c{n:02d}", {"on": "yes"}) for n in range(40)]
+    fleet = [*clusters, make.cluster_set(), make.binding(), make.placement(only={"on": "yes"})]
+    story = Story([*fleet, make.workload()], wrap=Unanswered).end()
+    story.on(HOUR)
+
+    leave(story, 8)
+    story.on(MIN)
+    leave(story, 12)
+    story.on(MIN)
+
+    assert story.reason == "RemovalBrake"
+    assert len(story.removed()) == 8
