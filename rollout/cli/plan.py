@@ -231,9 +231,8 @@ def _placement(plan: PlacementPlan, whole: bool) -> Iterator[str]:
             if clusters:
                 yield f"    {stage.title}: {verb} {row_of(clusters, whole=whole)}"
         for gate in stage.gates:
-            opens = (
-                "opened" if "=" in gate else "approved"
-            )  # what is written with a kind is no approval
+            # What is written with a kind is no approval.
+            opens = "opened" if "=" in gate else "approved"
             yield f"    {stage.title}: gate {gate}, to be {opens} for this revision"
 
 

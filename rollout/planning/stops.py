@@ -1,4 +1,4 @@
-"""Which of the things that stop several placements is told of the workload as a whole?
+"""What does that which stops a placement say of it, and which stop is told of the workload as a whole?
 
 A revision that is taken back in one placement is barred in all: how far that is comes before what else
 stops a placement. Source: semantics row 27.

@@ -88,8 +88,9 @@ def ended(standings: Iterable[Standing], timing: Timing, now: datetime) -> dict[
 
 
 def _broken(clusters: Iterable[str], lines: Mapping[str, Line], now: datetime) -> dict[str, Line]:
-    """Of these clusters success that was still to soak, and failure that was not final, where they are gone, or stamped
-    otherwise than before. Since when, nobody knows: it may not have lasted for long enough (rows 7, 8).
+    """Of these clusters success that was still to soak, and failure that was not final, where they are
+    gone, or stamped otherwise than before. Since when, nobody knows: it may not have lasted for long enough
+    (rows 7, 8).
     So it is where somebody changed what the write brought. Other content says nothing: an older revision with
     a cluster's own configurations over it cannot be told from others by a new process.
     """

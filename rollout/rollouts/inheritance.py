@@ -26,8 +26,8 @@ def inherited(head: Head, gone: Mapping[str, Head], there: Mapping[str, Head]) -
     """The head of one placement with what it takes over.
 
     A placement that is new to the workload goes on with the waivers and the retry that were seen already, with
-    what one that is gone knew of edits and removals, and with its rollback: it has that one's clusters. Others are barred from what a placement
-    took back that is gone, unless somebody has retried since.
+    what one that is gone knew of edits and removals, and with its rollback: it has that one's clusters. What
+    a placement that is gone took back is barred in the others, unless somebody has retried since.
 
     Args:
         gone: by placement, the heads of those that the workload names no more.

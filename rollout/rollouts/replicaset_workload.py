@@ -68,9 +68,7 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         self.faulty: set[str] = set()  # clusters whose agent finds manifests that are not well
         self.mislabelled: set[str] = set()  # clusters whose work lacks labels, or names another one
         self.contents = ClusterContents()
-        self.asked_for: set[str] = (
-            set()
-        )  # clusters that lose it since a person took out a placementRef
+        self.asked_for: set[str] = set()  # clusters whose placementRef a person took out
         self.is_unrendered = False  # clusters are still to be rendered before anything is decided
 
     @property

@@ -171,9 +171,8 @@ class Workload(ABC, Generic[S_co]):
         live.outages = around.outages
         live.book.load(shelf)
         live.restore(shelf.record, now)
-        until = (
-            now if self.shares else around.outages.began_at
-        )  # one that is named again was left alone
+        # A placement that is named again was left alone until now.
+        until = now if self.shares else around.outages.began_at
         if (span := shelf.record.unattended(until, now)) is not None:
             live.missed(span[0], span[1] + around.policy.lease)
         return live

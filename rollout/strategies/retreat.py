@@ -18,7 +18,7 @@ from rollout.strategies.judge import judge, unmeasured
 
 @dataclass(frozen=True, slots=True)
 class RetreatLimits:
-    """How many clusters go back at once, and how many may fail; percentages of all that go back and are not held."""
+    """How many clusters go back at once, and how many may fail; percentages are of those that are not held."""
 
     limit: Amount
     budget: Amount

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.model import names
@@ -109,17 +107,23 @@ def test_a_process_that_starts_anew_goes_on_where_the_record_stands() -> None:
     assert story.waves()[1][0] >= 10 * MIN
 
 
-@pytest.mark.parametrize("deadline", [3 * MIN, 20 * MIN])
-def test_a_gate_and_a_pause_hold_it_as_they_hold_every_workload(deadline: Any) -> None:
+def test_a_pause_holds_it_as_it_holds_every_workload() -> None:
     story = BulletinStory()
     story.annotate(names.PAUSED, "true")
-    story.to(deadline)
+    story.to(20 * MIN)
     assert story.lines == []
 
     story.annotate(names.PAUSED, None)
     story.end()
 
-    assert story.waves() == [(deadline, FIRST), (deadline + 10 * MIN, SECOND)]
+    assert story.waves() == [(20 * MIN, FIRST), (30 * MIN, SECOND)]
+
+
+def test_a_gate_behind_its_canaries_waits_for_an_approval() -> None:
+    story = BulletinStory()
+    story.annotate(names.GATES, "after:canary")
+    story.to(HOUR)
+    assert list(story.touched()) == FIRST
 
 
 def test_what_a_cluster_is_supposed_to_have_is_given_back_to_it() -> None:
