@@ -40,6 +40,11 @@ class Rollout(Readings):
             for cluster in self.unagreed & self.tracks.keys():
                 self.forget(self.tracks[cluster], now)  # only now does it count since when
             self.unagreed.clear()
+        if self.groups is not None:
+            for cluster in self.untimed & self.tracks.keys():
+                if self.tracks[cluster].since < now:
+                    self.forget(self.tracks[cluster], now)
+            self.untimed.clear()
         self.known_terms = self.known_terms or not self.bad
         terms = terms if self.bad else self._waived(terms)
         if self.terms is None or terms.revision != self.terms.revision:
@@ -205,6 +210,8 @@ class Rollout(Readings):
             track.turn(found.health, now, found.stamp)
         elif not track.refused:
             track.turn("silent", now)
+        if self.groups is None and track.since == now:
+            self.untimed.add(cluster)
 
     def _is_brought_by_others(self, cluster: str, track: Track, found: Carried) -> bool:
         """Whether somebody put there what is asked for: whoever wrote it, the cluster carries it from now on.
@@ -267,6 +274,7 @@ class Rollout(Readings):
         self.forgotten = not recorded
         self.known_terms = False
         self.unagreed.clear()
+        self.untimed.clear()
         for cluster in self.unwritten:
             self.waivers.pop(cluster, None)
         self.unwritten.clear()

@@ -71,6 +71,9 @@ class Readings:
     unagreed: set[str] = field(
         default_factory=set
     )  # clusters of which only their works tell, until this process agrees on terms
+    untimed: set[str] = field(
+        default_factory=set
+    )  # clusters of which news came before this process knew whom the placement selects
     forgotten: bool = False  # the record is gone, and the placement has not been read since
     halted: bool = False  # paused or frozen, when the engine takes no stage for passed
     unproven: set[str] = field(default_factory=set)  # stages that were done while it was stopped
