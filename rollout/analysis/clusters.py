@@ -11,9 +11,10 @@ from rollout.analysis.snapshot import Snapshot
 from rollout.model.kinds import Obj, Ref
 from rollout.model.secrets import scrubbed, secret_texts
 from rollout.model.waits import Reason
+from rollout.model.workload import Carried
 from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.share import PlacementShare
-from rollout.rollouts.workload import Carried, Workload
+from rollout.rollouts.workload import Workload
 from rollout.strategies.base import Phase, Stage, StageReport
 from rollout.strategies.ocm_step import ALL_CLUSTERS
 from rollout.values.rendering import ValueShown

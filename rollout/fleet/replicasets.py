@@ -53,7 +53,8 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
     def refresh(self, key: str, now: datetime) -> None:
         workload = self._workloads.get(key)
         if workload is not None:
-            workload.sync(self._fleet, self._values.of(key), now)
+            workload.values = self._values.of(key)
+            workload.sync(self._fleet, now)
             workload.advance(now)
 
     def is_done(self, workload: Ref) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Protocol
 
 from rollout.model import names
 from rollout.model.approvals import Freeze
@@ -10,8 +9,8 @@ from rollout.model.conditions import Condition
 from rollout.model.instants import rfc3339_micro
 from rollout.model.intents import LONGEST_OVERRIDE, Intents
 from rollout.model.kinds import Obj, Ref
-from rollout.model.problems import Problem
 from rollout.model.waits import Reason, Wait
+from rollout.model.workload import WorkloadSpec
 from rollout.planning.analyses import AnalysedWorkload, KnownAnalyses, analysis_writes
 from rollout.planning.notifications import ToldWorkload, WorkloadSurroundings, notification_writes
 from rollout.planning.plan import Note, Write
@@ -38,22 +37,6 @@ def followed(shut: Closed, before: Iterable[Obj], generation: int) -> list[Condi
         reason = OVERRIDDEN if shut.overridden else Reason.MISCONFIGURED
     kind = names.CALENDARS_FOLLOWED
     return [Condition(kind, status, reason, text, observed_generation=generation)]
-
-
-class WorkloadSpec(Protocol):
-    """What a workload of any kind asks for."""
-
-    @property
-    def uid(self) -> str: ...
-
-    @property
-    def problems(self) -> tuple[Problem, ...]: ...
-
-    @property
-    def intents(self) -> Intents: ...
-
-    @property
-    def placement_names(self) -> tuple[str, ...]: ...
 
 
 class Pass:

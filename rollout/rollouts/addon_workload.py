@@ -8,7 +8,6 @@ so that configurations of its own change that cluster alone.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 
 from rollout.model import names
 from rollout.model.addon import (
@@ -21,9 +20,8 @@ from rollout.model.addon import (
     Resource,
     effective,
 )
-from rollout.model.intents import NO_INTENTS, Intents
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj, Ref
-from rollout.model.waits import Reason, Wait
+from rollout.model.workload import Carried
 from rollout.rollouts.addon_configs import (
     AddOnWork,
     ConfigsToTell,
@@ -39,17 +37,21 @@ from rollout.rollouts.addon_configs import (
     with_own,
 )
 from rollout.rollouts.addon_share import AddOnShare, hold_of
+from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.mirror import Mirror
 from rollout.rollouts.observations import Observation, unbrought
-from rollout.rollouts.share import Surroundings, read_placement, without
+from rollout.rollouts.selections import Reading
+from rollout.rollouts.share import Surroundings
 from rollout.rollouts.terms import Terms
-from rollout.rollouts.workload import Carried, Workload
+from rollout.rollouts.workload import Workload
 
 _NO_REVISIONS_KEPT = 200
 
 
 class AddOnWorkload(Workload[AddOnShare]):
     """One ClusterManagementAddOn and everything that hangs on it."""
+
+    later_first = True
 
     def __init__(
         self,
@@ -127,12 +129,20 @@ class AddOnWorkload(Workload[AddOnShare]):
         return content
 
     @property
-    def intents(self) -> Intents:
-        return self.addon.intents if self.addon else NO_INTENTS
+    def spec(self) -> AddOn | None:
+        return self.addon
 
     @property
-    def raw(self) -> Obj | None:
-        return self.addon.raw if self.addon else None
+    def placements(self) -> tuple[str, ...]:
+        return tuple(each.key for each in self._asked)
+
+    @property
+    def _asked(self) -> tuple[InstallPlacement, ...]:
+        """The placements of its install strategy; none where it is installed by hand."""
+        return (self.addon.placements if self.addon else None) or ()
+
+    def placement_key(self, placement: str) -> str:
+        return placement
 
     # -- what planners read --------------------------------------------------------------------
 
@@ -289,32 +299,15 @@ class AddOnWorkload(Workload[AddOnShare]):
     # -- terms ---------------------------------------------------------------------------------
 
     def sync(self, around: Surroundings, now: datetime) -> None:
-        """Bring shares and members up to date with the add-on, its placements and configurations."""
-        addon = self.addon
-        if addon is None:
-            return
-        if not self.is_due(now):
-            if self.restated:
-                self.restate(lambda share: self._terms(share, around), around, now)
-            return
-        self.stale = self.restated = False
-        self.defaults = self._configs(effective(addon.defaults))
-        first = next(iter(self.shares.values()), None)
+        """As for every workload, with its default configurations as they are now."""
+        if self.addon is not None and self.is_due(now):
+            self.defaults = self._configs(effective(self.addon.defaults))
+        super().sync(around, now)
 
-        later_first = reversed(addon.placements or ())  # a later one takes from earlier ones
-        shares, members = self.deal(
-            (each.key, partial(self._share, each, addon, around, now)) for each in later_first
-        )
-        left, owners, self.members = self.shares, self.members, members
-        self.shares = {p.key: shares[p.key] for p in addon.placements or ()}
-        self.take_over(left, owners, around)
-        self.settle_owners(now)
-        for share in self.shares.values():
-            self._agree(share, addon, around, now)
-        for cluster in self._installed.keys() | members.keys() | self._lacking:
+    def _dealt(self, left: Mapping[str, AddOnShare], owners: Mapping[str, str]) -> None:
+        for cluster in self._installed.keys() | self.members.keys() | self._lacking:
             self._place(cluster)
         self.untold.update(self._installed)
-        self.note_basis(addon.generation, list(self.shares), around, first, now=now)
 
     def _configs(self, refs: Iterable[ConfigRef]) -> Configs:
         return tuple(
@@ -322,67 +315,52 @@ class AddOnWorkload(Workload[AddOnShare]):
         )
 
     def _share(
-        self,
-        placement: InstallPlacement,
-        addon: AddOn,
-        around: Surroundings,
-        now: datetime,
-        taken: Mapping[str, str],
+        self, placement: str, live: LiveRollout, reading: Reading, around: Surroundings
     ) -> AddOnShare:
-        known = self.shares.get(placement.key)
-        key, namespace = placement.key, around.policy.namespace
-        live = (
-            known.live
-            if known
-            else self.open_rollout(key, addon.uid, around, now, namespace=namespace)
-        )
-        live.carriers = self._installed
-        before = known.reading if known else None
-        reading = read_placement(key, before, taken, around, now=now)
-        mine = without(reading, taken)
-        configs = self._configs(effective(addon.defaults, placement.configs))
+        asked = next(each for each in self._asked if each.key == placement)
+        configs = self._configs(effective(self.addon.defaults if self.addon else (), asked.configs))
         lacking = hold_of(configs, self._missed, as_ocm=self.is_ocm)
+        live.carriers = self._installed
         return AddOnShare(
-            placement=placement,
+            placement=asked,
             live=live,
-            reading=mine,
+            reading=reading,
             hold=reading.hold or lacking,
             configs=configs,
-            overlapped=reading.selection.total - mine.selection.total,
             is_missing=lacking is not None,
         )
 
-    def _agree(self, share: AddOnShare, addon: AddOn, around: Surroundings, now: datetime) -> None:
-        live, placement, known = share.live, share.placement, share.live.observations
-        is_known, available = share.reading.hold is None, self.availability(around)
-        if not share.is_missing:
-            self._remember(share.configs)
+    def _observed(self, placement: str) -> dict[str, Observation]:
+        share = self.shares[placement]
         members = (c for group in share.reading.selection.groups for c in group.clusters)
         found = {cluster: self._observation(cluster, share) for cluster in members}
-        live.look({cluster: seen for cluster, seen in found.items() if seen is not None})
-        terms = self._terms(share, around)
-        if terms is not None:
-            live.agree(terms, available, now)
-        else:
-            spec = placement.rollout
-            if spec is None or around.strategy(spec.type) is None:
-                said = "; ".join(map(str, placement.problems))
-                text = f"placement {placement.key}: {said or 'its rollout strategy is not known'}"
-                share.hold = share.hold or Wait(Reason.MISCONFIGURED, text)
-            selection = share.reading.selection
-            live.reselect(selection, is_known, around.outages, available, now=now)
+        return {cluster: seen for cluster, seen in found.items() if seen is not None}
+
+    def _agree(self, placement: str, around: Surroundings, now: datetime) -> None:
+        share, live = self.shares[placement], self.shares[placement].live
+        known = live.observations
+        if not share.is_missing:
+            self._remember(share.configs)
+        super()._agree(placement, around, now)
         for cluster in sorted(known.keys() | live.observations.keys()):
             seen = self._observation(cluster, share)  # what it amounts to by now
             if cluster in live.ledger and seen != known.get(cluster):
                 live.observe(cluster, seen, now)
 
-    def _terms(self, share: AddOnShare, around: Surroundings) -> Terms | None:
-        """What is asked for; None where that cannot be followed."""
+    def _why_not(self, placement: str, around: Surroundings) -> str:
+        asked = self.shares[placement].placement
+        if asked.rollout is not None and around.strategy(asked.rollout.type) is not None:
+            return ""
+        said = "; ".join(map(str, asked.problems))
+        return f"placement {placement}: {said or 'its rollout strategy is not known'}"
+
+    def _terms(self, placement: str, around: Surroundings) -> Terms | None:
+        share = self.shares[placement]
         if share.is_missing:
             return None
-        spec, placement = share.placement.rollout, around.placement(share.placement.key)
-        if spec is not None and spec.concurrency is None and placement is not None:
-            spec = replace(spec, concurrency=placement.group_size)  # row 4
+        spec, there = share.placement.rollout, around.placement(placement)
+        if spec is not None and spec.concurrency is None and there is not None:
+            spec = replace(spec, concurrency=there.group_size)  # row 4
         revision = content_of(share.configs)
         return self.terms_of(share, spec, revision, around, settles=self._is_gated)
 

@@ -8,8 +8,10 @@ from collections.abc import Container, Mapping, Set
 from dataclasses import replace
 from typing import Protocol
 
+from rollout.model.kinds import Ref
 from rollout.rollouts.head import Head
 from rollout.rollouts.line import Line
+from rollout.rollouts.share import PlacementShare, Surroundings
 
 
 class Remembered(Protocol):
@@ -50,6 +52,40 @@ def inherited(head: Head, gone: Mapping[str, Head], there: Mapping[str, Head]) -
         if by and head.rollback is None and head.revision in ("", each.revision):
             return replace(head, revision=each.revision, barred_by=by)
     return head
+
+
+def take_over(
+    workload: Ref,
+    around: Surroundings,
+    *,
+    left: Mapping[str, PlacementShare],
+    owners: Mapping[str, str],
+    shares: Mapping[str, PlacementShare],
+    members: Mapping[str, str],
+) -> None:
+    """Let placements go on with what others knew that are gone, or that had their clusters.
+
+    A process that begins has no shares yet, and reads of those that are gone in the record.
+
+    Args:
+        left, owners: the shares until now, and the placement of each cluster then.
+        shares, members: those of now; they have not agreed on whom they select yet.
+    """
+    known: dict[str, Remembered] = {name: share.live for name, share in left.items()}
+    for name in () if left else around.recorded(workload):
+        if name not in shares:
+            known[name] = around.record(workload, name).record
+    gone = {name: each.head for name, each in known.items() if name not in shares}
+    known |= {name: share.live for name, share in shares.items()}
+    heads = {name: share.live.head for name, share in shares.items()}
+    for name, share in shares.items():
+        there = {other: head for other, head in heads.items() if other != name}
+        share.live.book.set_head(inherited(share.live.head, gone, there))
+    moved = members.items() if not left else members.items() - owners.items()
+    for cluster, owner in moved if len(known) > 1 else ():
+        live = shares[owner].live
+        if cluster not in live.lines and (soaked := soaked_before(cluster, known, owner)):
+            live.remember_soaked(cluster, soaked)
 
 
 def soaked_before(cluster: str, left: Mapping[str, Remembered], owner: str) -> tuple[str, ...]:

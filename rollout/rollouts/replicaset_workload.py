@@ -6,20 +6,20 @@ Kept current work by work; recounted only when the template, a strategy or a sel
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 
 from rollout.model.content import normal_spec
-from rollout.model.intents import NO_INTENTS, Intents
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet
-from rollout.model.waits import Reason, Wait
 from rollout.model.work import Work, names_another_owner, work_labels
+from rollout.model.workload import Carried
 from rollout.rollouts.inheritance import still_asked_for
+from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.observations import Observation
-from rollout.rollouts.share import PlacementShare, Surroundings, read_placement, without
+from rollout.rollouts.selections import Reading
+from rollout.rollouts.share import PlacementShare, Surroundings
 from rollout.rollouts.tallies import NO_MARKS, Counts, marks_of, rules_of
 from rollout.rollouts.terms import Terms
-from rollout.rollouts.workload import Carried, Workload
+from rollout.rollouts.workload import Workload
 from rollout.strategies.ocm import work_status
 from rollout.strategies.states import read_report
 from rollout.values.contents import ClusterContents
@@ -67,18 +67,18 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         self.told_at: datetime | None = None  # when this process last wrote its status
         self.faulty: set[str] = set()  # clusters whose agent finds manifests that are not well
         self.mislabelled: set[str] = set()  # clusters whose work lacks labels, or names another one
+        self.values: tuple[ClusterValues, ...] = ()  # that its clusters have of their own
         self.contents = ClusterContents()
         self.asked_for: set[str] = set()  # clusters whose placementRef a person took out
         self.is_unrendered = False  # clusters are still to be rendered before anything is decided
 
     @property
-    def intents(self) -> Intents:
-        return self.replicaset.intents if self.replicaset else NO_INTENTS
+    def spec(self) -> ReplicaSet | None:
+        return self.replicaset
 
     @property
-    def raw(self) -> Obj | None:
-        """The object; None where it is gone."""
-        return self.replicaset.raw if self.replicaset else None
+    def placements(self) -> tuple[str, ...]:
+        return self.replicaset.placement_names if self.replicaset else ()
 
     # -- works ---------------------------------------------------------------------------------
 
@@ -262,52 +262,34 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
 
     # -- terms ---------------------------------------------------------------------------------
 
-    def sync(self, around: Surroundings, values: tuple[ClusterValues, ...], now: datetime) -> None:
-        """Bring shares and members up to date with the workload, its placements and decisions, and with
-        the values that its clusters have.
-        """
+    def sync(self, around: Surroundings, now: datetime) -> None:
+        """As for every workload, once it is rendered what the clusters are to carry."""
         replicaset = self.replicaset
         if replicaset is None:
             return
         is_due = self.is_due(now)
         if is_due:  # by the rules of now, before it is known what their clusters are to carry
-            self.contents.follow(replicaset, values)
-        if (is_due or self.contents.is_stale) and not self._is_rendered(replicaset, around, now):
-            return
-        if not is_due:
-            if self.restated:
-                self.restate(lambda share: self._terms(share, replicaset, around), around, now)
-            return
-        self.stale = self.restated = False
+            self.contents.follow(replicaset, self.values)
+        if not (is_due or self.contents.is_stale) or self._is_rendered(around, now):
+            super().sync(around, now)
 
-        shares, members = self.deal(
-            (ref.name, partial(self._share, ref, replicaset, around, now))
-            for ref in replicaset.refs
-        )
-        first = next(iter(self.shares.values()), None)
-        left, before = self.shares, self.members
-        self.members, self.shares = members, shares
-        self.asked_for = still_asked_for(self.asked_for, before, left, shares) - members.keys()
-        self.take_over(left, before, around)
-        self.settle_owners(now)
-        for share in shares.values():
-            self._agree(share, replicaset, around, now)
+    def _dealt(self, left: Mapping[str, ReplicaSetShare], owners: Mapping[str, str]) -> None:
+        members, shares = self.members, self.shares
+        self.asked_for = still_asked_for(self.asked_for, owners, left, shares) - members.keys()
         self._marks.clear()
         for share in shares.values():
             share.counts = Counts()
-        for cluster in before.keys() | members.keys() | self._chosen.keys():
+        for cluster in owners.keys() | members.keys() | self._chosen.keys():
             self._place(cluster)
             self._mark(cluster)
-        keys = [f"{replicaset.namespace}/{name}" for name in shares]
-        self.note_basis(replicaset.generation, keys, around, first, now=now)
 
-    def _is_rendered(self, replicaset: ReplicaSet, around: Surroundings, now: datetime) -> bool:
+    def _is_rendered(self, around: Surroundings, now: datetime) -> bool:
         """Render what is not rendered yet, one slice of it. Whether nothing is left; then, of clusters
         that are to carry something else, each share is told.
         """
         selected: list[str] | None = None  # as before, unless shares are dealt anew
         if self.is_due(now):
-            keys = (f"{replicaset.namespace}/{ref.name}" for ref in replicaset.refs)
+            keys = map(self.placement_key, self.placements)
             pages = (page for key in keys for page in around.decisions(key))
             decided = {cluster for page in pages for cluster in page.clusters}
             selected = sorted(decided | self.members.keys())  # who is in no decision may be kept
@@ -323,58 +305,43 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         return True
 
     def _share(
-        self,
-        ref: PlacementRef,
-        replicaset: ReplicaSet,
-        around: Surroundings,
-        now: datetime,
-        taken: Mapping[str, str],
+        self, placement: str, live: LiveRollout, reading: Reading, around: Surroundings
     ) -> ReplicaSetShare:
-        known = self.shares.get(ref.name)
-        uid, key = replicaset.uid, f"{replicaset.namespace}/{ref.name}"
-        live = known.live if known else self.open_rollout(ref.name, uid, around, now)
-        reading = read_placement(key, known.reading if known else None, taken, around, now=now)
-        mine = without(reading, taken)
+        replicaset, known = self._asked, self.shares.get(placement)
         return ReplicaSetShare(
-            ref=ref,
+            ref=next(ref for ref in replicaset.refs if ref.name == placement),
             live=live,
-            reading=mine,
-            hold=mine.hold,
+            reading=reading,
+            hold=reading.hold,
             counts=known.counts if known else Counts(),
-            labels=work_labels(replicaset, ref.name, around.policy.sharding),
-            overlapped=reading.selection.total - mine.selection.total,
+            labels=work_labels(replicaset, placement, around.policy.sharding),
         )
 
-    def _agree(
-        self, share: ReplicaSetShare, replicaset: ReplicaSet, around: Surroundings, now: datetime
-    ) -> None:
-        live = share.live
-        found = {
+    @property
+    def _asked(self) -> ReplicaSet:
+        """What it asks for. To be asked only where it is there."""
+        assert self.replicaset is not None
+        return self.replicaset
+
+    def _observed(self, placement: str) -> dict[str, Observation]:
+        return {
             cluster: seen
-            for group in share.reading.selection.groups
+            for group in self.shares[placement].reading.selection.groups
             for cluster in group.clusters
             if (seen := self._observation(self._chosen.get(cluster))) is not None
         }
-        live.look(found)
 
-        terms = self._terms(share, replicaset, around)
-        if terms is not None:
-            live.agree(terms, self.availability(around), now)
-            return
-        # What it asks for is no new revision: what was agreed stays (row 26).
-        known, spec = share.hold is None, share.ref.rollout
-        if spec is None or around.strategy(spec.type) is None:
-            share.hold = share.hold or Wait(Reason.MISCONFIGURED, _why_not(share.ref))
-        elif self.contents.problems:
-            share.hold = share.hold or Wait(Reason.MISCONFIGURED, "; ".join(self.contents.problems))
-        live.reselect(
-            share.reading.selection, known, around.outages, self.availability(around), now=now
-        )
+    def _why_not(self, placement: str, around: Surroundings) -> str:
+        ref = self.shares[placement].ref
+        if ref.rollout is not None and around.strategy(ref.rollout.type) is not None:
+            return "; ".join(self.contents.problems)
+        if ref.problems:
+            return "; ".join(map(str, ref.problems))
+        kind = ref.rollout.type if ref.rollout else "?"
+        return f"placementRef {placement}: no rollout strategy is called {kind!r}"
 
-    def _terms(
-        self, share: ReplicaSetShare, replicaset: ReplicaSet, around: Surroundings
-    ) -> Terms | None:
-        """What is asked for; None where that cannot be followed."""
+    def _terms(self, placement: str, around: Surroundings) -> Terms | None:
+        replicaset, share = self._asked, self.shares[placement]
         if replicaset.problems or self.contents.problems:
             return None
         settles = bool(replicaset.template.rules)
@@ -384,14 +351,7 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         unrendered = {
             cluster: wait
             for cluster, wait in self.contents.unrendered.items()
-            if self.members.get(cluster) == share.ref.name
+            if self.members.get(cluster) == placement
         }
         contents = self.contents.contents
         return replace(terms, keeps_templates=True, contents=contents, unrendered=unrendered)
-
-
-def _why_not(ref: PlacementRef) -> str:
-    if ref.problems:
-        return "; ".join(str(problem) for problem in ref.problems)
-    kind = ref.rollout.type if ref.rollout else "?"
-    return f"placementRef {ref.name}: no rollout strategy is called {kind!r}"

@@ -115,6 +115,29 @@ class PlacementShare(ABC):
         return reading.is_torn or (reading.is_gone and bool(self.live.ledger.standings))
 
 
+def open_rollout(
+    workload: Ref,
+    placement: str,
+    uid: str,
+    around: Surroundings,
+    left_until: datetime | None,
+    now: datetime,
+) -> LiveRollout:
+    """The rollout over a placement, as its record tells of it. Until ``left_until`` this process did not look
+    after it; None: what was missed is known otherwise.
+    """
+    namespace = workload.namespace or around.policy.namespace
+    live = LiveRollout(workload, placement, uid, now, namespace=namespace)
+    shelf = around.record(workload, placement)
+    live.witness = around.witness
+    live.outages = around.outages
+    live.book.load(shelf)
+    live.restore(shelf.record, now)
+    if (span := shelf.record.unattended(left_until, now)) is not None:
+        live.missed(span[0], span[1] + around.policy.lease)
+    return live
+
+
 def read_placement(
     key: str,
     before: Reading | None,

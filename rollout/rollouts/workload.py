@@ -6,48 +6,40 @@ selections. Source: semantics rows 14-16.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Generic, TypeVar
 
 from rollout.model import names
-from rollout.model.conditions import Condition
-from rollout.model.intents import Intents
+from rollout.model.intents import NO_INTENTS, Intents
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import RolloutSpec
-from rollout.model.waits import Wait
+from rollout.model.waits import Reason, Wait
+from rollout.model.workload import Carried, WorkloadSpec
 from rollout.model.writes import Create, Patch
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.head import Basis, Head
-from rollout.rollouts.inheritance import Remembered, inherited, soaked_before
+from rollout.rollouts.inheritance import take_over
 from rollout.rollouts.line import KeptContent
 from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.observations import Observation
+from rollout.rollouts.overlaps import deal, settle_owners
 from rollout.rollouts.record import page_of
 from rollout.rollouts.rejections import RefusedWrite
 from rollout.rollouts.selections import Reading
-from rollout.rollouts.share import PlacementShare, Surroundings
+from rollout.rollouts.share import (
+    PlacementShare,
+    Surroundings,
+    open_rollout,
+    read_placement,
+    without,
+)
 from rollout.rollouts.terms import Terms
-from rollout.strategies.base import Closed, Selection
+from rollout.strategies.base import Closed
 from rollout.strategies.stages import soak_of
 from rollout.values.rendering import ValueShown
 
 MEASURING = f"take them out of the annotations, or have {names.SEMANTICS}: strict"
-
-
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """What a cluster has of a workload: an object, and the revision that it amounts to.
-
-    ``revision`` is "" where the object says nothing yet. Conditions count where they are about
-    ``generation``; None: all do. ``faults`` say which manifests are not well, and why.
-    """
-
-    name: str
-    revision: str
-    conditions: tuple[Condition, ...]
-    _: KW_ONLY
-    generation: int | None = None
-    faults: tuple[str, ...] = ()
 
 
 def _taken_back(heads: Mapping[str, Head]) -> dict[str, str]:
@@ -60,7 +52,12 @@ S_co = TypeVar("S_co", bound=PlacementShare, covariant=True)
 
 
 class Workload(ABC, Generic[S_co]):
-    """A workload of any kind: its shares by placement, its members, and what each cluster has of it."""
+    """A workload of any kind: its shares by placement, its members, and what each cluster has of it.
+
+    ``later_first``: of two placements that select a cluster the later one has it.
+    """
+
+    later_first = False
 
     def __init__(self, ref: Ref, profile: str) -> None:
         """``profile`` decides where it asks for none."""
@@ -75,13 +72,22 @@ class Workload(ABC, Generic[S_co]):
 
     @property
     @abstractmethod
-    def raw(self) -> Obj | None:
-        """The object; None where it is gone."""
+    def spec(self) -> WorkloadSpec | None:
+        """What it asks for; None where the object is gone."""
 
     @property
-    @abstractmethod
+    def raw(self) -> Obj | None:
+        """The object; None where it is gone."""
+        return self.spec.raw if self.spec is not None else None
+
+    @property
     def intents(self) -> Intents:
         """What its annotations ask for."""
+        return self.spec.intents if self.spec is not None else NO_INTENTS
+
+    def placement_key(self, placement: str) -> str:
+        """The key of a placement that it names: one of its own namespace."""
+        return f"{self.ref.namespace}/{placement}"
 
     @property
     def is_ocm(self) -> bool:
@@ -97,6 +103,11 @@ class Workload(ABC, Generic[S_co]):
     @abstractmethod
     def clusters(self) -> list[str]:
         """Clusters that hold anything of it, by name."""
+
+    @property
+    @abstractmethod
+    def placements(self) -> tuple[str, ...]:
+        """The placements that it names, in their order: the keys of its shares."""
 
     @property
     @abstractmethod
@@ -161,51 +172,94 @@ class Workload(ABC, Generic[S_co]):
             default=None,
         )
 
-    def open_rollout(
-        self, placement: str, uid: str, around: Surroundings, now: datetime, namespace: str = ""
-    ) -> LiveRollout:
-        """The rollout over a placement, as its record tells of it."""
-        live = LiveRollout(self.ref, placement, uid, now, namespace=namespace)
-        shelf = around.record(self.ref, placement)
-        live.witness = around.witness
-        live.outages = around.outages
-        live.book.load(shelf)
-        live.restore(shelf.record, now)
-        # A placement that is named again was left alone until now.
-        until = now if self.shares else around.outages.began_at
-        if (span := shelf.record.unattended(until, now)) is not None:
-            live.missed(span[0], span[1] + around.policy.lease)
-        return live
+    # -- placements ----------------------------------------------------------------------------
 
-    def deal(
-        self, asked: Iterable[tuple[str, Callable[[Mapping[str, str]], S_co]]]
-    ) -> tuple[dict[str, S_co], dict[str, str]]:
-        """Who owns which clusters: the first placement that selects one (row 21).
+    def sync(self, around: Surroundings, now: datetime) -> None:
+        """Bring shares, members and terms up to date with what it asks for, its placements and decisions."""
+        asked = self.spec
+        if asked is None:
+            return
+        if self.is_due(now):
+            self.stale = self.restated = False
+            self._deal(asked, around, now)
+        elif self.restated:
+            self.restated = False
+            for placement, share in self.shares.items():
+                terms = self._terms(placement, around)
+                if terms is None:
+                    share.live.hear_of(around.outages, self._availability(around), now)
+                else:
+                    share.live.agree(terms, self._availability(around), now)
 
-        Args:
-            asked: placements in the order in which they take clusters, each with what reads its
-                share, given the clusters that are taken (cluster -> placement). One that is asked
-                twice counts once.
+    def _deal(self, asked: WorkloadSpec, around: Surroundings, now: datetime) -> None:
+        """Read whom its placements select, and have each of them agree on its terms."""
+        left, owners = self.shares, self.members
+        in_turn = self.placements[:: -1 if self.later_first else 1]
+        shares, self.members = deal(
+            ((name, partial(self._read, name, around, now)) for name in in_turn), left
+        )
+        self.shares = {name: shares[name] for name in self.placements}
+        take_over(
+            self.ref, around, left=left, owners=owners, shares=self.shares, members=self.members
+        )
+        settle_owners(self.shares, self.members, now)
+        for placement in self.shares:
+            self._agree(placement, around, now)
+        self._dealt(left, owners)
+        self._note_basis(asked, around, next(iter(left.values()), None), now)
 
-        After a placement of which it is not known whom it selects, nobody can tell what is left for
-        those behind it: they keep what they had and no earlier one selects, and are held for the same reason.
-        """
-        shares: dict[str, S_co] = {}
-        members: dict[str, str] = {}
-        unread: Wait | None = None
-        for placement, read in asked:
-            if placement in shares:
-                continue
-            share = shares[placement] = read(members)
-            if unread is not None:
-                before = self.shares.get(placement)
-                kept = before.reading.selection.without(members) if before else Selection()
-                share.reading, share.hold = Reading(kept, hold=unread), unread
-            elif share.may_select_more:
-                unread = share.reading.hold
-            for group in share.reading.selection.groups:
-                members.update(dict.fromkeys(group.clusters, placement))
-        return shares, members
+    @abstractmethod
+    def _share(
+        self, placement: str, live: LiveRollout, reading: Reading, around: Surroundings
+    ) -> S_co:
+        """The share of a placement that selects these clusters."""
+
+    @abstractmethod
+    def _observed(self, placement: str) -> Mapping[str, Observation]:
+        """What those of the clusters carry that a placement selects, and that carry anything."""
+
+    @abstractmethod
+    def _terms(self, placement: str, around: Surroundings) -> Terms | None:
+        """What is asked for in a placement; None where that cannot be followed."""
+
+    @abstractmethod
+    def _why_not(self, placement: str, around: Surroundings) -> str:
+        """Why that cannot be followed which is asked for in a placement; "" where its hold says so."""
+
+    @abstractmethod
+    def _dealt(self, left: Mapping[str, S_co], owners: Mapping[str, str]) -> None:
+        """Shares and members are new: keep what follows from them. Arguments: those until now."""
+
+    def _read(
+        self, placement: str, around: Surroundings, now: datetime, taken: Mapping[str, str]
+    ) -> S_co:
+        """The share of a placement, without the clusters that others have ``taken``."""
+        known, key = self.shares.get(placement), self.placement_key(placement)
+        if known is not None:
+            live = known.live
+        else:  # a placement that is named again was left alone until now
+            until = now if self.shares else around.outages.began_at
+            uid = self.spec.uid if self.spec is not None else ""
+            live = open_rollout(self.ref, placement, uid, around, left_until=until, now=now)
+        whole = read_placement(key, known.reading if known else None, taken, around, now=now)
+        mine = without(whole, taken)
+        share = self._share(placement, live, mine, around)
+        share.overlapped = whole.selection.total - mine.selection.total
+        return share
+
+    def _agree(self, placement: str, around: Surroundings, now: datetime) -> None:
+        share, available = self.shares[placement], self._availability(around)
+        share.live.look(self._observed(placement))
+        terms = self._terms(placement, around)
+        if terms is not None:
+            share.live.agree(terms, available, now)
+            return
+        # What it asks for is no new revision: what was agreed stays (row 26).
+        if share.hold is None and (text := self._why_not(placement, around)):
+            share.hold = Wait(Reason.MISCONFIGURED, text)
+        reading = share.reading
+        is_known = reading.hold is None
+        share.live.reselect(reading.selection, is_known, around.outages, available, now=now)
 
     def sends_page(self, write: Create | Patch) -> None:
         """A page of its record is about to go out: the book is to know its own words again."""
@@ -244,21 +298,9 @@ class Workload(ABC, Generic[S_co]):
             found |= decided(others, begun)
         return found
 
-    def availability(self, around: Surroundings) -> Callable[[str], bool]:
+    def _availability(self, around: Surroundings) -> Callable[[str], bool]:
         """Whether a cluster was there to leave; one that only changed its owner did not leave."""
         return lambda cluster: cluster in self.members or around.is_available(cluster)
-
-    def restate(
-        self, terms_of: Callable[[S_co], Terms | None], around: Surroundings, now: datetime
-    ) -> None:
-        """Agree on the terms as they are now (None: as they were), for the same clusters."""
-        self.restated = False
-        for share in self.shares.values():
-            terms = terms_of(share)
-            if terms is None:
-                share.live.hear_of(around.outages, self.availability(around), now)
-            else:
-                share.live.agree(terms, self.availability(around), now)
 
     def terms_of(
         self,
@@ -310,49 +352,11 @@ class Workload(ABC, Generic[S_co]):
         for share in self.shares.values():
             share.live.advance(now)
 
-    def take_over(
-        self, before: Mapping[str, S_co], owners: Mapping[str, str], around: Surroundings
-    ) -> None:
-        """Let placements go on with what others knew that are gone, or that had their clusters.
-
-        To be called before the shares agree on whom they select now, with those until now, and who owned
-        which cluster. A process that begins has none, and reads of those that are gone in the record.
-        """
-        left: dict[str, Remembered] = {name: share.live for name, share in before.items()}
-        for name in () if before else around.recorded(self.ref):
-            if name not in self.shares:
-                left[name] = around.record(self.ref, name).record
-        gone = {name: each.head for name, each in left.items() if name not in self.shares}
-        left |= {name: share.live for name, share in self.shares.items()}
-        heads = {name: share.live.head for name, share in self.shares.items()}
-        for name, share in self.shares.items():
-            there = {other: head for other, head in heads.items() if other != name}
-            share.live.book.set_head(inherited(share.live.head, gone, there))
-        moved = self.members.items() if not before else self.members.items() - owners.items()
-        for cluster, owner in moved if len(left) > 1 else ():
-            live = self.shares[owner].live
-            if cluster not in live.lines and (soaked := soaked_before(cluster, left, owner)):
-                live.remember_soaked(cluster, soaked)
-
-    def settle_owners(self, now: datetime) -> None:
-        """Tell each rollout which of the clusters that it lost have another owner now.
-
-        To be called before the shares agree on whom they select now: then they still know whom they
-        have touched.
-        """
-        for placement, share in self.shares.items():
-            others = [s.live for name, s in self.shares.items() if name != placement]
-            lost = share.live.all_lost
-            selected = {c for c in lost if self.members.get(c, placement) != placement}
-            touched = {c for c in lost if any(c in other.ledger.standings for other in others)}
-            share.live.settle_lost(selected, touched, now)
-
-    def note_basis(
+    def _note_basis(
         self,
-        generation: int,
-        placements: Iterable[str],
+        asked: WorkloadSpec,
         around: Surroundings,
-        before: S_co | None,
+        before: PlacementShare | None,
         now: datetime,
     ) -> None:
         """Remember when the specs that membership follows from last changed (row 16).
@@ -364,14 +368,14 @@ class Workload(ABC, Generic[S_co]):
             return
         if before is not None and not first.live.head.basis.workload:
             first.live.remember(before.live.head.basis, before.live.head.removals)
-        found = [around.placement(key) for key in placements]
+        found = [around.placement(share.placement_key) for share in self.shares.values()]
         if None in found:
             return  # one that is gone says nothing of what a person wants
         total = sum(p.generation for p in found if p is not None)
         known = first.live.head.basis
-        if (known.workload, known.placement) != (generation, total):
+        if (known.workload, known.placement) != (asked.generation, total):
             since = now if known.workload else None
-            first.live.remember(Basis(generation, total, since), first.live.head.removals)
+            first.live.remember(Basis(asked.generation, total, since), first.live.head.removals)
 
     def note_removal(self, cluster: str, window: timedelta, now: datetime) -> None:
         """Something was removed because its cluster is selected no more. Twins count once."""

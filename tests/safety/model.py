@@ -36,15 +36,7 @@ class Rollout(Readings):
         if self.known_terms:
             for track in self.tracks.values():
                 self._settle(track, now)  # what has ended on the terms so far stays so (row 11)
-        elif not self.bad:
-            for cluster in self.unagreed & self.tracks.keys():
-                self.forget(self.tracks[cluster], now)  # only now does it count since when
-            self.unagreed.clear()
-        if self.groups is not None:
-            for cluster in self.untimed & self.tracks.keys():
-                if self.tracks[cluster].since < now:
-                    self.forget(self.tracks[cluster], now)
-            self.untimed.clear()
+        self._time_anew(now)
         self.known_terms = self.known_terms or not self.bad
         terms = terms if self.bad else self._waived(terms)
         if self.terms is None or terms.revision != self.terms.revision:
@@ -76,6 +68,18 @@ class Rollout(Readings):
         wishes.retry(self, now)
         wishes.note_reason(self, now)
         self._pass(now)
+
+    def _time_anew(self, now: datetime) -> None:
+        """Only now does it count since when these do what they do (see `Readings`)."""
+        if not self.known_terms and not self.bad:
+            for cluster in self.unagreed & self.tracks.keys():
+                self.forget(self.tracks[cluster], now)
+            self.unagreed.clear()
+        if self.groups is not None:
+            for cluster in self.untimed & self.tracks.keys():
+                if self.tracks[cluster].since < now:
+                    self.forget(self.tracks[cluster], now)
+            self.untimed.clear()
 
     def _waived(self, terms: Terms) -> Terms:
         """S20: who is skipped is skipped for the revision that was asked for when that was first seen."""

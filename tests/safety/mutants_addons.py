@@ -105,13 +105,13 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
         fault(
             "S9",
             "both own what they share",
-            (ADDON, "mine = without(reading, taken)", "mine = reading"),
+            ("rollouts.workload", "mine = without(whole, taken)", "mine = whole"),
             focus="pairs",
         ),
         fault(
             "S9",
             "the first placement wins",
-            (ADDON, "later_first = reversed(", "later_first = list("),
+            (ADDON, "later_first = True", "later_first = False"),
             focus="pairs",
         ),
         fault(

@@ -11,7 +11,7 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
     fault(
         "S1",
         "a restart forgets who is in flight",
-        (SHARED, "        live.restore(shelf.record, now)\n", ""),
+        ("rollouts.share", "    live.restore(shelf.record, now)\n", ""),
         (OBSERVED, "return rebuilt(cluster, seen, revision, now)", "return None"),
         focus="restarts",
     ),
@@ -236,7 +236,7 @@ _OF_SELECTIONS: tuple[Mutant, ...] = (
     fault(
         "S9",
         "what an unread placement may select goes to the next",
-        (SHARED, "elif share.may_select_more:", "elif False:"),
+        ("rollouts.overlaps", "elif share.may_select_more:", "elif False:"),
         focus="pairs",
     ),
 )

@@ -118,7 +118,7 @@ _OF_WORKS: tuple[Mutant, ...] = (
     fault(
         "S9",
         "both own what they share",
-        ("rollouts.replicaset_workload", "mine = without(reading, taken)", "mine = reading"),
+        ("rollouts.workload", "mine = without(whole, taken)", "mine = whole"),
         kinds=RS,
         focus="pairs",
     ),

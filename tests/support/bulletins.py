@@ -7,7 +7,6 @@ workload, who keeps them all, and who plans them.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 
 from rollout.api.fields import mapping
 from rollout.api.strategy import read_strategy
@@ -15,15 +14,17 @@ from rollout.fleet.tracker import WorkloadTracker
 from rollout.model import names
 from rollout.model.content import content_hash
 from rollout.model.events import Change, Event
-from rollout.model.intents import NO_INTENTS, Intents, read_intents
+from rollout.model.intents import Intents, read_intents
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.problems import Problem
 from rollout.model.replicaset import PlacementRef
-from rollout.model.waits import Reason, Wait
+from rollout.model.workload import Carried
+from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.observations import Observation
-from rollout.rollouts.share import PlacementShare, Surroundings, read_placement, without
+from rollout.rollouts.selections import Reading
+from rollout.rollouts.share import PlacementShare, Surroundings
 from rollout.rollouts.terms import Terms
-from rollout.rollouts.workload import Carried, Workload
+from rollout.rollouts.workload import Workload
 from rollout.strategies.base import Health
 
 BULLETIN = Kind("Bulletin", "bulletins", "example.com", "v1")
@@ -116,12 +117,12 @@ class BulletinWorkload(Workload[BulletinShare]):
         self.notices: dict[str, Obj] = {}  # by cluster
 
     @property
-    def raw(self) -> Obj | None:
-        return self.bulletin.raw if self.bulletin else None
+    def spec(self) -> Bulletin | None:
+        return self.bulletin
 
     @property
-    def intents(self) -> Intents:
-        return self.bulletin.intents if self.bulletin else NO_INTENTS
+    def placements(self) -> tuple[str, ...]:
+        return self.bulletin.placement_names if self.bulletin else ()
 
     @property
     def clusters(self) -> list[str]:
@@ -180,52 +181,29 @@ class BulletinWorkload(Workload[BulletinShare]):
         )
         return Observation(content=content_hash(notice["spec"]), health=health)
 
-    def sync(self, around: Surroundings, now: datetime) -> None:
-        """Bring shares and members up to date with the Bulletin, its placements and decisions."""
-        if self.bulletin is None:
-            return
-        if not self.is_due(now):
-            if self.restated:
-                self.restate(lambda share: self._terms(share, around), around, now)
-            return
-        self.stale = self.restated = False
-        first = next(iter(self.shares.values()), None)
-        before = self.members
-        self.shares, self.members = self.deal(
-            (ref.name, partial(self._share, ref, around, now)) for ref in self.bulletin.refs
-        )
-        self.settle_owners(now)
-        for share in self.shares.values():
-            self._agree(share, around, now)
-        for cluster in before.keys() | self.members.keys() | self.notices.keys():
-            self._place(cluster)
-        keys = [share.placement_key for share in self.shares.values()]
-        self.note_basis(self.bulletin.generation, keys, around, first, now=now)
-
     def _share(
-        self, ref: PlacementRef, around: Surroundings, now: datetime, taken: Mapping[str, str]
+        self, placement: str, live: LiveRollout, reading: Reading, around: Surroundings
     ) -> BulletinShare:
-        assert self.bulletin is not None
-        known, key = self.shares.get(ref.name), f"{self.ref.namespace}/{ref.name}"
-        live = known.live if known else self.open_rollout(ref.name, self.bulletin.uid, around, now)
-        reading = read_placement(key, known.reading if known else None, taken, around, now=now)
-        mine = without(reading, taken)
-        return BulletinShare(ref=ref, live=live, reading=mine, hold=mine.hold)
+        refs = self.bulletin.refs if self.bulletin else ()
+        ref = next(each for each in refs if each.name == placement)
+        return BulletinShare(ref=ref, live=live, reading=reading, hold=reading.hold)
 
-    def _agree(self, share: BulletinShare, around: Surroundings, now: datetime) -> None:
-        selected = (c for group in share.reading.selection.groups for c in group.clusters)
-        found = {c: seen for c in selected if (seen := self._observation(c)) is not None}
-        share.live.look(found)
-        terms = self._terms(share, around)
-        if terms is not None:
-            share.live.agree(terms, self.availability(around), now)
-        else:
-            words = "; ".join(map(str, share.ref.problems))
-            share.hold = share.hold or Wait(Reason.MISCONFIGURED, words)
+    def _observed(self, placement: str) -> dict[str, Observation]:
+        groups = self.shares[placement].reading.selection.groups
+        found = {c: self._observation(c) for group in groups for c in group.clusters}
+        return {cluster: seen for cluster, seen in found.items() if seen is not None}
 
-    def _terms(self, share: BulletinShare, around: Surroundings) -> Terms | None:
+    def _terms(self, placement: str, around: Surroundings) -> Terms | None:
+        share = self.shares[placement]
         revision = self.revision_at("")
         return self.terms_of(share, share.ref.rollout, revision, around, settles=True)
+
+    def _why_not(self, placement: str, around: Surroundings) -> str:
+        return "; ".join(map(str, self.shares[placement].ref.problems))
+
+    def _dealt(self, left: Mapping[str, BulletinShare], owners: Mapping[str, str]) -> None:
+        for cluster in owners.keys() | self.members.keys() | self.notices.keys():
+            self._place(cluster)
 
 
 # -- who keeps them all --------------------------------------------------------------------------
