@@ -94,15 +94,26 @@ def read_selection(
     groups = _groups(decisions)
     named = frozenset(group.name for group in placement.groups)
     if _decided_here(placement, policy):
-        if placement.status_groups is None:
-            # Its pages are still to be written: an absent cluster is not a deselected one.
-            message = f"placement {key} has not been decided yet; see its conditions"
-            return Reading(before.selection, hold=Wait(Reason.NOT_DECIDED, message))
-        return Reading(select(groups, named))
+        return _undecided(placement, before, now) or Reading(select(groups, named))
     quiet_until = changed_at + policy.quiet
     if now >= quiet_until:
         return Reading(select(groups, named))
     return _not_yet_quiet(groups, named, before, quiet_until)
+
+
+def _undecided(placement: Placement, before: Reading, now: datetime) -> Reading | None:
+    """The reading of a placement of ours that is still to be decided; None where it has been."""
+    key = placement.key
+    if placement.status_groups is None:
+        # Its pages are still to be written: an absent cluster is not a deselected one.
+        message = f"placement {key} has not been decided yet; see its conditions"
+        return Reading(before.selection, hold=Wait(Reason.NOT_DECIDED, message))
+    if is_outdated(placement):
+        hold = Wait(Reason.NOT_DECIDED, f"placement {key} was edited, and is to be decided anew")
+        return Reading(
+            before.selection, hold=hold, untold_until=before.untold_until or now + UNTOLD
+        )
+    return None
 
 
 def _groups(decisions: Sequence[Decision]) -> list[Group]:
@@ -128,6 +139,20 @@ def _not_yet_quiet(
 def _decided_here(placement: Placement, policy: Policy) -> bool:
     disabled = placement.annotations.get(names.SCHEDULING_DISABLED) == "true"
     return policy.schedules_here and not disabled
+
+
+def is_outdated(placement: Placement) -> bool:
+    """Whether its decisions are of an earlier spec. Its status says so, which is written after all pages.
+
+    OCM's status does not say of which spec it is, and neither does ours in profile ``ocm``.
+    """
+    observed = _observed_generation(placement)
+    return observed is not None and observed < placement.generation
+
+
+def _observed_generation(placement: Placement) -> int | None:
+    satisfied = placement.conditions.get(names.PLACEMENT_SATISFIED)
+    return satisfied.observed_generation if satisfied is not None else None
 
 
 def contradiction(placement: Placement, decisions: Sequence[Decision]) -> str:
@@ -164,4 +189,10 @@ def named_in(decision: Decision) -> tuple[object, ...]:
 
 def selects(placement: Placement) -> tuple[object, ...]:
     """The parts of a placement that a workload's selection depends on."""
-    return (placement.generation, placement.uid, placement.status_groups, placement.annotations)
+    return (
+        placement.generation,
+        placement.uid,
+        placement.status_groups,
+        placement.annotations,
+        _observed_generation(placement),
+    )

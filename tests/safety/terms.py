@@ -201,8 +201,11 @@ def clusters_on(page: Obj) -> list[str]:
 
 
 def is_undecided(placement: Obj) -> bool:
-    """Whether the scheduler has not said anything of the placement yet."""
-    return (placement.get("status") or {}).get("decisionGroups") is None
+    """Whether the scheduler has not said anything yet of the placement as it is now."""
+    status, generation = placement.get("status") or {}, placement["metadata"].get("generation", 0)
+    said = (c for c in status.get("conditions") or [] if c["type"] == "PlacementSatisfied")
+    observed = next((c.get("observedGeneration", generation) for c in said), generation)
+    return status.get("decisionGroups") is None or observed < generation
 
 
 def is_torn(placement: Obj, pages: Sequence[Obj]) -> bool:
