@@ -107,7 +107,7 @@ ALLOWED: dict[str, set[str]] = {
         "runtime",
         "sim",
     },
-    "operate": {*CORE, "rollouts", "planning", "api", "fleet", "hub", "strategies"},
+    "operate": {*CORE, "values", "rollouts", "planning", "api", "fleet", "hub", "strategies"},
     "dashboard": {
         *CORE,
         "clock",

@@ -9,12 +9,14 @@ from datetime import datetime
 
 from rollout.api.decoding import decode
 from rollout.api.own import decode_approval
+from rollout.api.values import decode_values
 from rollout.errors import ConfigError, Denied, NotServed
 from rollout.hub.base import Hub
 from rollout.model import names
 from rollout.model.approvals import EVERY_STAGE, Approval, ApprovalDecision, refusal
 from rollout.model.kinds import (
     APPROVAL,
+    CLUSTER_VALUES,
     REPLICA_SET,
     ROLLOUT_RECORD,
     Obj,
@@ -22,10 +24,15 @@ from rollout.model.kinds import (
 )
 from rollout.model.replicaset import ReplicaSet
 from rollout.rollouts.record import HEAD, page_of, read_record
+from rollout.values.rules import revision_of, written_rules
 
 
 def revisions(hub: Hub, ref: Ref, obj: Obj) -> frozenset[str]:
-    """The revisions of a workload: of its template, or of each placement's configurations."""
+    """The revisions of a workload: of its template and the rules over it, or of each placement's
+    configurations.
+
+    Raises: as `places`.
+    """
     return frozenset(revision for _, revision in places(hub, ref, obj))
 
 
@@ -33,12 +40,11 @@ def places(hub: Hub, ref: Ref, obj: Obj) -> frozenset[tuple[str, str]]:
     """Pairs (namespace of the Approvals, revision). An add-on has one for each of its placements: as its
     records say.
 
-    Raises: HubError.
+    Raises: Denied where neither ClusterValues may be listed nor the status tells of the present spec;
+    HubError.
     """
     if ref.kind is REPLICA_SET:
-        replicaset = decode(REPLICA_SET, obj)
-        assert isinstance(replicaset, ReplicaSet)
-        return frozenset({(ref.namespace, replicaset.template.content)})
+        return frozenset({(ref.namespace, _revision(hub, ref, obj))})
     found: set[tuple[str, str]] = set()
     for page in hub.list(ROLLOUT_RECORD).items:
         meta = page["metadata"]
@@ -51,6 +57,34 @@ def places(hub: Hub, ref: Ref, obj: Obj) -> frozenset[tuple[str, str]]:
             placement = (meta.get("annotations") or {}).get(names.RECORD_PLACEMENT, "")
             found.add((ref.namespace or placement.partition("/")[0], revision))
     return frozenset(found)
+
+
+def _revision(hub: Hub, ref: Ref, obj: Obj) -> str:
+    """What the engine rolls out of this ManifestWorkReplicaSet, with the rules that stand over it."""
+    try:
+        listed = hub.list(CLUSTER_VALUES, ref.namespace).items
+    except NotServed:
+        listed = ()
+    except Denied:
+        told = _told(obj)
+        if not told:
+            raise
+        return told
+    replicaset = decode(REPLICA_SET, obj)
+    assert isinstance(replicaset, ReplicaSet)
+    several = [values for values in map(decode_values, listed) if values.workload == ref.name]
+    return revision_of(replicaset.template.content, written_rules(several))
+
+
+def _told(obj: Obj) -> str:
+    """The revision that the status tells; "" where it tells none, or is about an earlier spec."""
+    status: Obj = obj.get("status") or {}
+    generation = obj["metadata"].get("generation")
+    is_current = any(
+        each.get("type") == names.READY and each.get("observedGeneration") == generation
+        for each in status.get("conditions") or []
+    )
+    return str(status.get("updateRevision") or "") if is_current else ""
 
 
 def _is_of(page: Obj, obj: Obj) -> bool:
