@@ -4,58 +4,28 @@
 Each is an annotation or an object on the hub, and is recorded with who says to have asked, when and why.
 """
 
-import getpass
-import json
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 import click
 
 from rollout import operate
 from rollout.cli.naming import (
-    Named,
     clusters_of,
     complete_gate,
-    not_found,
     only_workload,
     workload_argument,
     workload_of,
 )
-from rollout.cli.options import (
-    F,
-    Stop,
-    decorated,
-    instant_in,
-    namespace_option,
-    options,
-    output_option,
-    shared,
-)
-from rollout.cli.store import open_hub, tell_away
-from rollout.cli.text import put, say
-from rollout.errors import Gone
+from rollout.cli.options import F, decorated, instant_in, namespace_option, shared
+from rollout.cli.verbs import OPERATED, do, of_workload, operated
 from rollout.hub.base import EmbeddedHub
 from rollout.model.intents import Intents
-from rollout.model.kinds import FREEZE, WORKLOADS, Ref, full_name
+from rollout.model.kinds import FREEZE, Ref
 from rollout.operate.edits import VerbResult, Who
 
-Doing = Callable[[EmbeddedHub, Ref, Who], Iterable[VerbResult]]
-OfWorkload = Callable[[EmbeddedHub, Ref, Who], VerbResult]
+OfWorkload = Callable[..., VerbResult]
 OfClusters = Callable[[EmbeddedHub, Ref, Iterable[str], Who], VerbResult]
-
-_OPERATED = (
-    click.option("--reason", metavar="TEXT", default="", help="Why, for those who read it later."),
-    click.option(
-        "--by",
-        metavar="NAME",
-        default="",
-        help="Who asks; shown as unverified.  [default: the user of this machine]",
-    ),
-    output_option,
-    shared,
-)
-"""The options of every verb."""
 
 _revision_option = click.option(
     "--revision",
@@ -63,69 +33,40 @@ _revision_option = click.option(
     default="",
     help="The revision that you looked at; refused where it is another one by now.",
 )
-
-
-def _operated(command: F) -> F:
-    return decorated(command, *_OPERATED)
-
-
-def _of_workload(command: F) -> F:
-    """The arguments and options of a verb on one workload."""
-    return decorated(command, workload_argument("[mwrs|cma] NAME"), namespace_option, *_OPERATED)
-
-
-def _do(asked: tuple[str, str, str], about: Named | Ref, doing: Doing) -> None:
-    """Do it and say what came of it. ``asked``: who asks, why, and how to print it."""
-    by, reason, output = asked
-    with open_hub(options()) as (hub, clock):
-        ref = about.on(hub) if isinstance(about, Named) else about
-        try:
-            told = list(doing(hub, ref, Who(by or getpass.getuser(), clock.now(), reason)))
-        except Gone:
-            shown = "list -A" if ref.kind in WORKLOADS else f"get {ref.kind.plural}"
-            raise Stop(1, f"{not_found(ref)}; `rollout {shown}` shows which there are") from None
-        _tell(told, output)
-        tell_away(hub, clock.now(), lambda: True)  # what was asked for waits
-
-
-def _tell(told: Iterable[VerbResult], output: str) -> None:
-    if output == "json":
-        put(json.dumps([_wire(each) for each in told], indent=2, ensure_ascii=False))
-        return
-    for each in told:
-        unchanged = "" if each.changed else "unchanged: "
-        say(f"{full_name(each.ref.kind, each.ref.name)} {unchanged}{each.message}")
-
-
-def _wire(told: VerbResult) -> dict[str, Any]:
-    ref = told.ref
-    where = {"namespace": ref.namespace} if ref.kind.namespaced else {}
-    return {
-        "kind": ref.kind.name,
-        **where,
-        "name": ref.name,
-        "changed": told.changed,
-        "message": told.message,
-    }
+_shown_option = click.option(
+    "--revision",
+    "shown",
+    metavar="HASH",
+    default="",
+    callback=lambda _context, _option, text: frozenset(clusters_of([text])),
+    help="The revision that you looked at (of an add-on all of them, with commas); refused where it is"
+    " another one by now.",
+)
 
 
 # -- of a workload -----------------------------------------------------------------------------
 
 
-def _plain(name: str, text: str) -> click.Command:
-    """A verb that takes a workload and nothing else."""
+def _plain(name: str, text: str, *, of_revision: bool = False) -> click.Command:
+    """A verb that takes a workload and, where it is about a revision, the one that was looked at."""
 
-    @click.command(name=name, help=text)
-    @_of_workload
-    def command(words: tuple[str, ...], namespace: str, reason: str, by: str, output: str) -> None:
+    def command(
+        words: tuple[str, ...],
+        namespace: str,
+        reason: str,
+        by: str,
+        output: str,
+        **seen: frozenset[str],
+    ) -> None:
         verb: OfWorkload = getattr(operate, name)
-        _do(
+        do(
             (by, reason, output),
             only_workload(words, namespace),
-            lambda hub, ref, who: [verb(hub, ref, who)],
+            lambda hub, ref, who: [verb(hub, ref, who, **seen)],
         )
 
-    return command
+    own = (_shown_option,) if of_revision else ()
+    return click.command(name=name, help=text)(decorated(of_workload(command), *own))
 
 
 pause_command = _plain(
@@ -149,6 +90,7 @@ abort_command = _plain(
     What has it keeps it, unless the workload asks for automatic rollback. The rollout goes on with
     `rollout retry`, or with another revision.
     """,
+    of_revision=True,
 )
 retry_command = _plain(
     "retry",
@@ -156,6 +98,7 @@ retry_command = _plain(
 
     Takes an abort and an undo back, and lifts the bar on a revision that was rolled back.
     """,
+    of_revision=True,
 )
 
 
@@ -167,9 +110,16 @@ retry_command = _plain(
     type=int,
     help="Give back this revision, where it has soaked; `rollout history` shows the numbers.",
 )
-@_of_workload
+@_shown_option
+@of_workload
 def undo_command(
-    words: tuple[str, ...], number: int | None, namespace: str, reason: str, by: str, output: str
+    words: tuple[str, ...],
+    number: int | None,
+    shown: frozenset[str],
+    namespace: str,
+    reason: str,
+    by: str,
+    output: str,
 ) -> None:
     """Roll the clusters that got the current revision back.
 
@@ -177,10 +127,10 @@ def undo_command(
     rollbacks. The spec is not edited: the revision is barred until the template changes, or until
     `rollout retry`. Configurations of add-ons are kept nowhere and cannot be undone.
     """
-    _do(
+    do(
         (by, reason, output),
         only_workload(words, namespace),
-        lambda hub, ref, who: [operate.undo(hub, ref, who, number)],
+        lambda hub, ref, who: [operate.undo(hub, ref, who, number, shown=shown)],
     )
 
 
@@ -202,7 +152,7 @@ def undo_command(
     default="",
     help="An instant, or a span such as 2h: a gate that is reached later stays shut.",
 )
-@_of_workload
+@of_workload
 def approve_command(
     words: tuple[str, ...],
     gate: str,
@@ -222,12 +172,12 @@ def approve_command(
         end = instant_in(expires, who.at, "--expires")
         return operate.approve(hub, ref, who, gate, revision=revision, expires=end)
 
-    _do((by, reason, output), only_workload(words, namespace), doing)
+    do((by, reason, output), only_workload(words, namespace), doing)
 
 
 @click.command(name="reject")
 @_revision_option
-@_of_workload
+@of_workload
 def reject_command(
     words: tuple[str, ...], revision: str, namespace: str, reason: str, by: str, output: str
 ) -> None:
@@ -236,7 +186,7 @@ def reject_command(
     It goes no further. Writes an Approval that refuses it; delete that to take the refusal back. Where the workload asks
     for automatic rollback, its clusters get back what they had.
     """
-    _do(
+    do(
         (by, reason, output),
         only_workload(words, namespace),
         lambda hub, ref, who: operate.reject(hub, ref, who, revision=revision),
@@ -253,7 +203,7 @@ def _of_clusters(takes_back: bool) -> Callable[[F], F]:
     words = workload_argument(metavar, clusters=True, among=among)
 
     def decorate(command: F) -> F:
-        return decorated(command, words, namespace_option, *_OPERATED)
+        return decorated(command, words, namespace_option, *OPERATED)
 
     return decorate
 
@@ -280,17 +230,19 @@ def _do_to_clusters(
     clusters = clusters_of(more)
     if not clusters and not takes_back:
         raise click.UsageError(f"name the clusters, after {' '.join(words)}")
-    _do(asked, named, lambda hub, ref, who: [verb(hub, ref, clusters, who)])
+    do(asked, named, lambda hub, ref, who: [verb(hub, ref, clusters, who)])
 
 
 @click.command(name="skip")
 @click.option("--remove", is_flag=True, help="Skip them no longer; none named are all of them.")
 @_force_option
+@_shown_option
 @_of_clusters(False)
 def skip_command(
     words: tuple[str, ...],
     remove: bool,
     force: bool,
+    shown: frozenset[str],
     namespace: str,
     reason: str,
     by: str,
@@ -301,7 +253,9 @@ def skip_command(
     They belong to no stage any more, and are not counted as failures. What they carry stays. A later revision
     asks for them again.
     """
-    verb = operate.unskip if remove else partial(operate.skip, force=force)
+    if remove and shown:
+        raise click.UsageError("--remove ends skips of all revisions: leave --revision out")
+    verb = operate.unskip if remove else partial(operate.skip, force=force, shown=shown)
     _do_to_clusters(verb, words, namespace, (by, reason, output), takes_back=remove)
 
 
@@ -340,7 +294,7 @@ def override_command() -> None:
 @override_command.command(name="calendar")
 @click.option("--until", metavar="WHEN", help="An instant, or a span such as 2h: at most 24h.")
 @click.option("--end", is_flag=True, help="Let calendars count again.")
-@_of_workload
+@of_workload
 def override_calendar_command(
     words: tuple[str, ...],
     until: str | None,
@@ -358,7 +312,7 @@ def override_calendar_command(
         instant = instant_in(until or "", who.at, "--until")
         return [operate.override_calendars(hub, ref, instant, who)]
 
-    _do((by, reason, output), only_workload(words, namespace), doing)
+    do((by, reason, output), only_workload(words, namespace), doing)
 
 
 # -- of the hub --------------------------------------------------------------------------------
@@ -368,7 +322,7 @@ def override_calendar_command(
 @click.argument("name", default=operate.FREEZE_NAME)
 @click.option("--until", metavar="WHEN", default="", help="An instant, or a span such as 2h.")
 @click.option("--shorten", is_flag=True, help="Let a Freeze that stands end earlier than it would.")
-@_operated
+@operated
 def freeze_command(name: str, until: str, shorten: bool, reason: str, by: str, output: str) -> None:
     """Freeze every rollout on the hub: nothing is touched or removed.
 
@@ -380,18 +334,18 @@ def freeze_command(name: str, until: str, shorten: bool, reason: str, by: str, o
         end = instant_in(until, who.at, "--until")
         return [operate.freeze(hub, who, until=end, name=ref.name, shorten=shorten)]
 
-    _do((by, reason, output), Ref(FREEZE, name), doing)
+    do((by, reason, output), Ref(FREEZE, name), doing)
 
 
 @click.command(name="unfreeze")
 @click.argument("name", default="")
-@_operated
+@operated
 def unfreeze_command(name: str, reason: str, by: str, output: str) -> None:
     """End a freeze: rollouts on the hub go on.
 
     NAME says which, where there are several. The Freeze stays, as a record of who ended it and when.
     """
-    _do(
+    do(
         (by, reason, output),
         Ref(FREEZE, name),
         lambda hub, ref, who: [operate.unfreeze(hub, who, ref.name)],

@@ -108,6 +108,14 @@ def _abort(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
     return [operate.abort(hub, call.workload, who, shown=call.shown)]
 
 
+def _retry(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
+    return [operate.retry(hub, call.workload, who, shown=call.shown)]
+
+
+def _skip(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
+    return [operate.skip(hub, call.workload, call.clusters, who, shown=call.shown)]
+
+
 def _undo(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
     number = parse_digits(call.number)
     if call.number and number is None:
@@ -135,6 +143,10 @@ def _options(*pairs: tuple[str, str]) -> Iterable[str]:
 def _one(revisions: frozenset[str]) -> str:
     """The revision that is meant; "" where there are several, which no option can name together."""
     return next(iter(revisions)) if len(revisions) == 1 else ""
+
+
+def _seen(call: VerbCall) -> Iterable[str]:
+    return _options(("--revision", ",".join(sorted(call.shown))))
 
 
 def _asked(account: WorkloadAccount, *whats: str) -> list[Intervention]:
@@ -175,11 +187,12 @@ _EVERY = (
         does=_of_workload(operate.resume),
         is_offered=lambda a: bool(_asked(a, "paused")),
     ),
-    Verb(name="retry", label="Retry", does=_of_workload(operate.retry)),
+    Verb(name="retry", label="Retry", does=_retry, words=_seen, of_revision=True),
     Verb(
         name="abort",
         label="Abort",
         does=_abort,
+        words=_seen,
         of_revision=True,
         is_grave=True,
         is_offered=lambda a: not _asked(a, "aborted"),
@@ -188,7 +201,7 @@ _EVERY = (
         name="undo",
         label="Undo",
         does=_undo,
-        words=lambda c: _options(("--to-revision", c.number)),
+        words=lambda c: (*_options(("--to-revision", c.number)), *_seen(c)),
         asks={"number": "what soaked last"},
         of_revision=True,
         is_grave=True,
@@ -206,9 +219,10 @@ _EVERY = (
     Verb(
         name="skip",
         label="Skip clusters",
-        does=_of_clusters(operate.skip),
-        words=lambda c: c.clusters,
+        does=_skip,
+        words=lambda c: (*c.clusters, *_seen(c)),
         asks={"clusters": ""},
+        of_revision=True,
     ),
     Verb(
         name="unskip",

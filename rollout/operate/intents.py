@@ -100,14 +100,17 @@ def abort(hub: Hub, ref: Ref, who: Who, *, shown: Set[str] = NONE) -> VerbResult
     return annotate(hub, ref, who, decide)
 
 
-def retry(hub: Hub, ref: Ref, who: Who) -> VerbResult:
+def retry(hub: Hub, ref: Ref, who: Who, *, shown: Set[str] = NONE) -> VerbResult:
     """Retry failed clusters within all limits; take back an abort and an undo, and lift
     the bar of a rollback. Each is another one: on virtual time, much may happen at one instant.
+    ``shown``: as of `refuse_others`.
 
-    Raises: ConfigError where the revision is rejected, Gone, HubError.
+    Raises: ConfigError where the revision is rejected, or another one is rolled out, Gone, HubError.
     """
 
     def decide(obj: Obj, known: Annotations) -> Edit | str:
+        if shown:  # else nobody has to be able to tell which revision it is
+            refuse_others(ref, revisions(hub, ref, obj), shown)
         rejected = refuse_rejected(hub, ref, obj, who.at)
         token = _other_token(known.get(names.RETRY, ""), rfc3339_micro(who.at))
         stale = {n: None for n in (names.ABORT, names.UNDO, names.UNDO_TO) if n in known}
@@ -196,17 +199,25 @@ def _numbered(ref: Ref, kept: Mapping[int, str], number: int) -> str:
 
 
 def skip(
-    hub: EmbeddedHub, ref: Ref, clusters: Iterable[str], who: Who, *, force: bool = False
+    hub: EmbeddedHub,
+    ref: Ref,
+    clusters: Iterable[str],
+    who: Who,
+    *,
+    force: bool = False,
+    shown: Set[str] = NONE,
 ) -> VerbResult:
     """Waive clusters for the present revision: they are no members of their stages any more, and no
     failures. A later revision asks for them again (safety contract S20).
 
     Args:
         force: also names of clusters that do not exist (yet).
+        shown: as of `refuse_others`.
 
-    Raises: ConfigError where profile ``ocm`` decides or a cluster does not exist, Gone, HubError.
+    Raises: ConfigError where profile ``ocm`` decides, a cluster does not exist or another revision is
+    rolled out, Gone, HubError.
     """
-    return _include(hub, ref, _SKIP, frozenset(clusters), who=who, force=force)
+    return _include(hub, ref, _SKIP, frozenset(clusters), who=who, force=force, shown=shown)
 
 
 def unskip(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> VerbResult:
@@ -264,7 +275,14 @@ def _cluster_in(entry: str) -> str:
 
 
 def _include(
-    hub: EmbeddedHub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who, force: bool
+    hub: EmbeddedHub,
+    ref: Ref,
+    asked: _List,
+    clusters: frozenset[str],
+    who: Who,
+    *,
+    force: bool,
+    shown: Set[str] = NONE,
 ) -> VerbResult:
     if not force:
         _refuse_unknown(hub, ref, asked, clusters)
@@ -273,6 +291,7 @@ def _include(
         refuse_ocm(hub, ref, known, f"annotation {asked.annotation}")
         listed = listed_in(known, asked.annotation)
         present = revisions(hub, ref, obj) if asked.for_revisions else frozenset()
+        refuse_others(ref, present, shown)
         wanted = frozenset(f"{c}@{r}" for c in clusters for r in present) or clusters
         if wanted <= listed:
             return f"{asked.on} already: {_joined(clusters, ', ')}"

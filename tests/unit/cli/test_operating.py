@@ -157,6 +157,15 @@ def test_addons_are_operated_like_other_workloads(words: str, addon_state: Path)
     assert re.fullmatch("aws-prod-01@[0-9a-f]{16}", skipped)
 
 
+@pytest.mark.parametrize("verb", ["abort", "retry", "skip"])
+def test_a_verb_of_the_revision_that_was_looked_at_is_done(verb: str, state: Path) -> None:
+    clusters = ["c2"] if verb == "skip" else []
+
+    said(verb, "mwrs", "web", *clusters, "--revision", REVISION, state=state)
+
+    assert notes(state)
+
+
 def test_json_tells_what_was_written_and_whether_it_changed_anything(state: Path) -> None:
     def told(*words: str) -> Any:
         return json.loads(said(*words, "-o", "json", state=state))
@@ -225,6 +234,11 @@ def test_what_names_no_workload_is_typed_wrongly(verb: str, words: str, state: P
         ("undo mwrs web --to-revision x", 2, "'x' is not a whole number"),
         ("approve mwrs web", 1, "annotation rollout-engine.io/gates would, such as before:rest"),
         ("reject mwrs web --revision 0123456789", 1, f"{REVISION} is"),
+        *(
+            (f"{words} --revision 0123456789", 1, f"now {REVISION} is rolled out: look at it first")
+            for words in ("abort mwrs web", "retry mwrs web", "skip mwrs web c2")
+        ),
+        ("skip mwrs web --remove --revision 0123456789", 2, "leave --revision out"),
         ("approve mwrs web --expires soon", 2, "--expires 'soon' is neither an instant"),
         ("freeze --until yesterday", 2, "--until 'yesterday' is neither an instant such as"),
         ("freeze --until 2020-01-01T00:00:00Z", 1, "would be over already"),

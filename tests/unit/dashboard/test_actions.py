@@ -227,7 +227,7 @@ def test_an_approval_is_shown_as_the_object_that_kubectl_would_create(client: Te
     assert "kind: Approval" in page
 
 
-@pytest.mark.parametrize("verb", ["approve", "reject", "abort", "undo"])
+@pytest.mark.parametrize("verb", ["approve", "reject", "abort", "undo", "retry", "skip"])
 def test_nobody_acts_on_a_revision_that_they_have_not_seen(
     story: Story, client: TestClient, verb: str
 ) -> None:

@@ -277,6 +277,20 @@ def test_a_cluster_skipped_again_is_skipped_for_the_present_revision_alone() -> 
     assert notes(hub) == {names.SKIP: f"c1@{present},c2@0123456789ab"}
 
 
+def test_a_skip_that_was_meant_for_an_earlier_revision_waives_nothing() -> None:
+    story = rolled_out("1")
+    shown = revisions(story.hub, WEB, story.mwrs())
+    story.template(make.template("2"))
+
+    with pytest.raises(
+        ConfigError, match=r"was shown, and now \w+ is rolled out: look at it first"
+    ):
+        operate.skip(story.hub, WEB, ["c01"], ANN, shown=shown)
+
+    assert notes(story.hub) == {}
+    assert (story.end().reason, set(story.versions().values())) == ("Complete", {"2"})
+
+
 @pytest.mark.parametrize("verb", [operate.skip, operate.hold])
 def test_nobody_is_left_to_believe_that_profile_ocm_holds_a_cluster(
     verb: Callable[..., VerbResult],

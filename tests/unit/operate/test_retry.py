@@ -13,6 +13,7 @@ from rollout.operate.given import revisions
 from tests.support import make
 from tests.support.addons import CMA
 from tests.support.operated import ANN, BEN, BOTH, WEB, hub_with, notes, rolled_out, two_placements
+from tests.support.story import MIN
 
 
 @BOTH
@@ -74,3 +75,33 @@ def test_a_retry_of_an_addon_says_which_of_its_revisions_stay_rejected() -> None
 
     assert told.changed
     assert f"; but revision {one} is still rejected by ann" in told.message
+
+
+def test_a_retry_of_what_was_looked_at_lifts_no_abort_of_what_came_after() -> None:
+    """Ann looks at version 2; Ben aborts version 3 before she asks."""
+    story = rolled_out("1", "2")
+    shown = revisions(story.hub, WEB, story.mwrs())
+    story.template(make.template("3"))
+    story.on(MIN)
+    operate.abort(story.hub, WEB, Who("ben", story.clock.now()))
+    story.end()
+    before = story.versions()
+
+    with pytest.raises(
+        ConfigError, match=r"was shown, and now \w+ is rolled out: look at it first"
+    ):
+        operate.retry(story.hub, WEB, Who("ann", story.clock.now()), shown=shown)
+
+    assert (story.end().reason, story.versions()) == ("Aborted", before)
+    seen = revisions(story.hub, WEB, story.mwrs())
+    assert operate.retry(story.hub, WEB, Who("ann", story.clock.now()), shown=seen).changed
+    assert (story.end().reason, set(story.versions().values())) == ("Complete", {"3"})
+
+
+def test_a_retry_of_an_addon_is_about_all_of_its_revisions() -> None:
+    rig = two_placements()
+    one, other = sorted(revisions(rig.hub, CMA, rig.hub.get(CMA)))
+
+    with pytest.raises(ConfigError, match=f"revision {one} was shown, and now {one}, {other} is"):
+        operate.retry(rig.hub, CMA, ANN, shown={one})
+    assert operate.retry(rig.hub, CMA, ANN, shown={one, other}).changed
