@@ -13,7 +13,13 @@ from rollout.api.values import decode_values
 from rollout.errors import ConfigError, Denied, NotServed
 from rollout.hub.base import Hub
 from rollout.model import names
-from rollout.model.approvals import EVERY_STAGE, Approval, ApprovalDecision, refusal
+from rollout.model.approvals import (
+    CLUSTER_GATE,
+    EVERY_STAGE,
+    Approval,
+    ApprovalDecision,
+    refusal,
+)
 from rollout.model.kinds import (
     APPROVAL,
     CLUSTER_VALUES,
@@ -126,9 +132,13 @@ def given(hub: Hub, ref: Ref, namespace: str, revision: str, now: datetime) -> t
 def says_so(
     known: tuple[Approval, ...], decision: ApprovalDecision, gate: str, expires: datetime | None
 ) -> Approval | None:
-    """The one that says as much already, for at least as long; None where there is none."""
+    """The one that says as much already, for at least as long; None where there is none.
+
+    One of every gate says nothing of what is measured of a cluster.
+    """
+    of_all = () if gate.startswith(CLUSTER_GATE) else (EVERY_STAGE,)
     for each in known:
-        enough = decision is ApprovalDecision.REJECT or each.gate in (EVERY_STAGE, gate)
+        enough = decision is ApprovalDecision.REJECT or each.gate in (*of_all, gate)
         lasts = each.expires is None or (expires is not None and each.expires >= expires)
         if each.decision is decision and enough and lasts:
             return each

@@ -782,6 +782,18 @@ def test_an_approval_of_one_cluster_is_about_that_cluster_and_revision_alone() -
     assert list(told.on(HOUR).touched("2")) == ["c00"]
 
 
+def test_an_approval_of_every_gate_is_none_of_a_cluster() -> None:
+    """The verb said that the cluster was approved already, and it soaked for ever."""
+    notes = {names.CLUSTER_ANALYSIS: "slo", names.GATES: "before:rest"}
+    told = story(notes, gives(UNCLEAR), strategy=ONE_BY_ONE).to(MIN)
+    say_yes(told, "*")
+    assert list(told.on(HOUR).touched()) == ["c00"]
+
+    say_yes(told, "cluster/c00")
+
+    assert list(told.on(HOUR).touched()) == ["c00", "c01"]
+
+
 def test_no_approval_makes_a_failed_cluster_good() -> None:
     told = of_clusters(gives(GOOD), gives(BAD, clusters={"names": ["c01"]}))
     told.settle()
