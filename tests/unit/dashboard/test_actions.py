@@ -22,6 +22,7 @@ from rollout.model.kinds import (
     Ref,
 )
 from tests.stories.operating import freeze
+from tests.stories.test_values import setting, values
 from tests.support import make
 from tests.support.dashboards import CANARIES, browsing, story_on
 from tests.support.operated import asked, notes
@@ -246,6 +247,21 @@ def test_nobody_acts_on_a_revision_that_they_have_not_seen(
     assert f"revision {shown} was shown, and now " in answer.text
     assert notes(story.hub, WEB) == before
     assert story.hub.list(APPROVAL).items == ()
+
+
+def test_a_button_is_about_what_is_asked_for_though_its_values_cannot_be_followed(
+    tmp_path: Path,
+) -> None:
+    """What was agreed before is still on the clusters; that was taken for what one looked at."""
+    wrong = values({**setting(), "target": {"kind": "Deployment"}})
+    with story_on(tmp_path / "state.db") as story:
+        story.add(wrong)
+        story.on(MIN)
+        assert story.reason == "Misconfigured"
+        with browsing(tmp_path / "state.db", story.clock) as client:
+            press(client, "retry")
+
+        assert names.RETRY in notes(story.hub, WEB)
 
 
 @pytest.mark.parametrize("verb", ["hold", "skip"])
