@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rollout.rollouts.head import Rollback
-from rollout.rollouts.observations import Observation, stand
+from rollout.rollouts.observations import Observation, rebuilt, stand
 from rollout.rollouts.rejections import RefusedWrite, refusal
 from rollout.strategies.base import Health, Rollout, Standing, Timing, Verdict
 from rollout.strategies.judge import NEVER_MEASURED, concluded
@@ -33,7 +33,7 @@ class Line(Struct, frozen=True, kw_only=True):
     ``lost_from``: the key of the stage that it left while it was in flight and out of reach ("": it is not
     lost); the standing is then the one it left with. ``is_lent``: another placement selects it now, and what
     was lost is not held against this one meanwhile. ``before``: standing and cause from before it turned out
-    that nothing can be brought to it.
+    that nothing can be brought to it (None: nobody knows; the standing in it is None where it was never touched).
     """
 
     cluster: str
@@ -44,7 +44,7 @@ class Line(Struct, frozen=True, kw_only=True):
     seen: Observation | None = None
     refusal: RefusedWrite | None = None
     is_lent: bool = False
-    before: tuple[Standing, str] | None = None
+    before: tuple[Standing | None, str] | None = None
 
     @property
     def present(self) -> Standing | None:
@@ -75,8 +75,8 @@ class Line(Struct, frozen=True, kw_only=True):
 
     def is_told_as(self, other: "Line") -> bool:
         """Whether the record says the same of both."""
-        mine = self.standing, self.cause, self.lost_from, self.soaked
-        return mine == (other.standing, other.cause, other.lost_from, other.soaked)
+        mine = self.standing, self.cause, self.lost_from, self.soaked, self.before
+        return mine == (other.standing, other.cause, other.lost_from, other.soaked, other.before)
 
 
 class Course(Struct, frozen=True, kw_only=True):
@@ -184,7 +184,7 @@ def next_line(line: Line, event: LineEvent, course: Course, now: datetime) -> Li
 
 
 def _seen(line: Line, seen: Observation | None, course: Course, now: datetime) -> Line:
-    line = _brought_again(replace(line, seen=seen))
+    line = _brought_again(replace(line, seen=seen), course.content, now)
     before = line.standing
     # What was taken back is not taken over again: it is drift.
     wanted = "" if before is not None and course.gave(before) else course.content
@@ -215,15 +215,23 @@ def _not_brought(line: Line) -> Line:
     """
     if line.cause == NOT_BROUGHT:
         return line
-    was = None if line.standing is None else (line.standing, line.cause)
-    return replace(line, cause=NOT_BROUGHT, before=was)
+    return replace(line, cause=NOT_BROUGHT, before=(line.standing, line.cause))
 
 
-def _brought_again(line: Line) -> Line:
-    """Where it can be brought something again, it stands as it did before."""
-    if line.cause != NOT_BROUGHT or (line.seen is not None and not line.seen.is_brought):
+def _brought_again(line: Line, wanted: str, now: datetime) -> Line:
+    """Where it can be brought something again, it stands as it did before.
+
+    Records of earlier versions do not tell how that was. Then a failure on another content than ``wanted``
+    is taken for final, so that the touch of this cluster needs a slot, as that of others does.
+    """
+    seen = line.seen
+    if line.cause != NOT_BROUGHT or (seen is not None and not seen.is_brought):
         return line
     standing, cause = line.before or (None, "")
+    has_failed = seen is not None and seen.content != wanted and seen.health is Health.FAILED
+    if line.before is None and seen is not None and has_failed:
+        found = rebuilt(line.cluster, seen, wanted, now)
+        standing, cause = replace(found, verdict=Verdict.FAILED), "Found"
     return replace(line, standing=standing, cause=cause, before=None)
 
 
@@ -244,7 +252,7 @@ def _touched(line: Line, event: Touched, course: Course, now: datetime) -> Line:
         since=now,
         made_for=made_for,
     )
-    touched = replace(line, standing=standing, cause=event.cause, soaked=soaked)
+    touched = replace(line, standing=standing, cause=event.cause, soaked=soaked, before=None)
     if line.seen is not None and line.seen.content == content:
         return _seen(touched, line.seen, course, now)  # no news may come of what is there already
     return touched

@@ -21,7 +21,7 @@ from rollout.model.kinds import ROLLOUT_RECORD, Obj, Ref
 from rollout.model.ownership import owned_object
 from rollout.model.sharing import shared_text
 from rollout.rollouts.head import Basis, Head, Rollback
-from rollout.rollouts.line import SOAKED_KEPT, Line
+from rollout.rollouts.line import NOT_BROUGHT, SOAKED_KEPT, Line
 from rollout.strategies.base import Health, Standing, Verdict
 
 PAGE_SIZE = 100
@@ -89,29 +89,39 @@ def _page_number(text: str) -> int | None:
 
 def line_text(line: Line) -> str:
     """One cluster's line of JSON, ``"c1": {...}``."""
-    body: dict[str, Any] = {}
-    if line.standing is not None:
-        standing = line.standing
-        body["revision"] = standing.revision
-        body["touchedAt"] = rfc3339_micro(standing.touched)
-        body["health"] = standing.health.value
-        if standing.since is not None:
-            body["since"] = rfc3339_micro(standing.since)
-        if standing.verdict is not None:
-            body["verdict"] = standing.verdict.value
-        if standing.reason:
-            body["reason"] = standing.reason
-        if standing.token:
-            body["token"] = standing.token
-        if standing.made_for:
-            body["madeFor"] = standing.made_for
+    body = _standing_body(line.standing)
     if line.cause:
         body["cause"] = line.cause
     if line.lost_from:
         body["lostFrom"] = line.lost_from
     if line.soaked:
         body["soaked"] = list(line.soaked)
+    if line.cause == NOT_BROUGHT and line.before is not None:
+        standing, cause = line.before
+        body["before"] = _standing_body(standing) | ({"cause": cause} if cause else {})
     return f"{json.dumps(line.cluster)}: {json.dumps(body)}"
+
+
+def _standing_body(standing: Standing | None) -> dict[str, Any]:
+    """What is said of a standing; nothing where a cluster was never touched."""
+    if standing is None:
+        return {}
+    body: dict[str, Any] = {
+        "revision": standing.revision,
+        "touchedAt": rfc3339_micro(standing.touched),
+        "health": standing.health.value,
+    }
+    if standing.since is not None:
+        body["since"] = rfc3339_micro(standing.since)
+    if standing.verdict is not None:
+        body["verdict"] = standing.verdict.value
+    if standing.reason:
+        body["reason"] = standing.reason
+    if standing.token:
+        body["token"] = standing.token
+    if standing.made_for:
+        body["madeFor"] = standing.made_for
+    return body
 
 
 def page_text(lines: Iterable[str]) -> str:
@@ -264,33 +274,57 @@ def _pairs(raw: object) -> list[tuple[datetime | None, Any]]:
 def _read_line(cluster: str, body: object) -> Line | None:
     if not isinstance(body, dict):
         return None
-    cause = shared_text(str(body.get("cause") or ""))
     lost = str(body.get("lostFrom") or "")
-    touched = parse_instant(body.get("touchedAt"))
-    standing: Standing | None = None
-    if touched is not None:
-        try:
-            health = Health(body.get("health"))
-            verdict = Verdict(body["verdict"]) if body.get("verdict") else None
-        except ValueError:
-            return None
-        standing = Standing(
-            cluster=shared_text(cluster),
-            revision=shared_text(str(body.get("revision") or "")),
-            touched=touched,
-            health=health,
-            since=parse_instant(body.get("since")),
-            verdict=verdict,
-            reason=shared_text(str(body.get("reason") or "")),
-            token=shared_text(str(body.get("token") or "")),
-            made_for=shared_text(str(body.get("madeFor") or "")),
-        )
+    try:
+        standing = _read_standing(cluster, body)
+    except ValueError:
+        return None
     if standing is None and not lost:
         return None
     listed = body.get("soaked")
     soaked = tuple(str(each) for each in listed) if isinstance(listed, list) else ()
     return Line(
-        cluster=cluster, standing=standing, cause=cause, lost_from=lost, soaked=soaked[:SOAKED_KEPT]
+        cluster=cluster,
+        standing=standing,
+        cause=_read_cause(body),
+        lost_from=lost,
+        soaked=soaked[:SOAKED_KEPT],
+        before=_read_before(cluster, body.get("before")),
+    )
+
+
+def _read_before(cluster: str, body: object) -> tuple[Standing | None, str] | None:
+    """How a cluster stood before it could be brought nothing; None where that is not known."""
+    if not isinstance(body, dict):
+        return None
+    try:
+        return _read_standing(cluster, body), _read_cause(body)
+    except ValueError:
+        return None
+
+
+def _read_cause(body: dict[str, Any]) -> str:
+    return shared_text(str(body.get("cause") or ""))
+
+
+def _read_standing(cluster: str, body: dict[str, Any]) -> Standing | None:
+    """The standing that is told of; None where the cluster was never touched.
+
+    Raises: ValueError where it says what nobody writes.
+    """
+    touched = parse_instant(body.get("touchedAt"))
+    if touched is None:
+        return None
+    return Standing(
+        cluster=shared_text(cluster),
+        revision=shared_text(str(body.get("revision") or "")),
+        touched=touched,
+        health=Health(body.get("health")),
+        since=parse_instant(body.get("since")),
+        verdict=Verdict(body["verdict"]) if body.get("verdict") else None,
+        reason=shared_text(str(body.get("reason") or "")),
+        token=shared_text(str(body.get("token") or "")),
+        made_for=shared_text(str(body.get("madeFor") or "")),
     )
 
 

@@ -29,8 +29,8 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             "who lacked something flies",
             (
                 "rollouts.line",
-                "was = None if line.standing is None else (line.standing, line.cause)",
-                "was = None",
+                "before=(line.standing, line.cause)",
+                'before=(None, "")',
             ),
             focus="own",
         ),

@@ -39,8 +39,8 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "verdicts are not read back",
         (
             RECORD,
-            'verdict = Verdict(body["verdict"]) if body.get("verdict") else None',
-            "verdict = None",
+            'verdict=Verdict(body["verdict"]) if body.get("verdict") else None',
+            "verdict=None",
         ),
     ),
     fault(

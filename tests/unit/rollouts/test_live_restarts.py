@@ -151,7 +151,10 @@ def test_what_could_be_brought_nothing_while_nobody_looked_was_not_touched_meanw
     assert hub.live.line("b").cause == NOT_BROUGHT
 
 
-def test_a_cluster_that_lacked_something_for_a_while_stands_as_it_did_before() -> None:
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_cluster_that_lacked_something_for_a_while_stands_as_it_did_before(
+    restarts: bool,
+) -> None:
     """It has finally failed on an older revision, and does not come back into flight over that."""
     hub = Hub(clusters="ab", spec=spec_of(limit=1, budget=2, deadline=None))
     hub.turn()
@@ -163,7 +166,11 @@ def test_a_cluster_that_lacked_something_for_a_while_stands_as_it_did_before() -
     before = hub.phases()
 
     hub.live.observe("a", unbrought(B, "ConfigNotFound"), hub.now)
-    hub.live.observe("a", hub.works["a"], hub.now)
+    if restarts:
+        hub.pages.flush(hub.live.book)
+        hub.restart()
+    else:
+        hub.live.observe("a", hub.works["a"], hub.now)
 
     assert hub.phases() == before
 

@@ -13,7 +13,7 @@ from msgspec import structs
 from rollout.model import names
 from rollout.model.kinds import REPLICA_SET, ROLLOUT_RECORD, Obj, Ref
 from rollout.rollouts.head import Basis, Head, Rollback
-from rollout.rollouts.line import Line
+from rollout.rollouts.line import NOT_BROUGHT, Line
 from rollout.rollouts.record import (
     CLUSTERS,
     HEAD,
@@ -64,22 +64,30 @@ WORDS = st.text(max_size=12)
 NAMES = st.from_regex(r"[a-z0-9][a-z0-9.-]{0,60}", fullmatch=True)
 REVISIONS = st.lists(WORDS, max_size=3).map(tuple)
 ROLLBACKS = st.none() | st.builds(Rollback, WORDS.filter(bool), WORDS, INSTANTS, WORDS)
+STANDINGS = st.builds(
+    Standing,
+    cluster=st.just("?"),
+    revision=WORDS,
+    touched=INSTANTS,
+    health=st.sampled_from(Health),
+    since=st.none() | INSTANTS,
+    verdict=st.none() | st.sampled_from(Verdict),
+    reason=WORDS,
+)
 LINES = st.one_of(
     st.builds(
         Line,
         cluster=st.just("?"),
-        standing=st.builds(
-            Standing,
-            cluster=st.just("?"),
-            revision=WORDS,
-            touched=INSTANTS,
-            health=st.sampled_from(Health),
-            since=st.none() | INSTANTS,
-            verdict=st.none() | st.sampled_from(Verdict),
-            reason=WORDS,
-        ),
+        standing=STANDINGS,
         cause=WORDS,
         soaked=REVISIONS,
+    ),
+    st.builds(
+        Line,
+        cluster=st.just("?"),
+        standing=STANDINGS,
+        cause=st.just(NOT_BROUGHT),
+        before=st.none() | st.tuples(st.none() | STANDINGS, WORDS),
     ),
     st.builds(
         lambda cause, stage, soaked: Line(cluster="?", cause=cause, lost_from=stage, soaked=soaked),
@@ -103,9 +111,11 @@ HEADS = st.builds(
 
 
 def named(cluster: str, line: Line) -> Line:
-    known = line.standing
-    own = None if known is None else structs.replace(known, cluster=cluster)
-    return structs.replace(line, cluster=cluster, standing=own)
+    def owned(known: Standing | None) -> Standing | None:
+        return None if known is None else structs.replace(known, cluster=cluster)
+
+    before = None if line.before is None else (owned(line.before[0]), line.before[1])
+    return structs.replace(line, cluster=cluster, standing=owned(line.standing), before=before)
 
 
 @given(HEADS, st.lists(st.dictionaries(NAMES, LINES, max_size=4), min_size=1, max_size=3))

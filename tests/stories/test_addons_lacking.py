@@ -1,0 +1,58 @@
+"""What becomes of clusters of an add-on whose own configurations are missing for a while."""
+
+import json
+
+import pytest
+
+from rollout.model import names
+from rollout.model.kinds import MANAGED_CLUSTER_ADDON, ROLLOUT_RECORD, Ref, ref_of
+from tests.support import make
+from tests.support.addon_story import AddOnStory, addon_documents
+from tests.support.addons import NAME, refer
+from tests.support.story import HOUR, MIN, SEC
+
+FAILED = ["c01", "c02", "c03"]
+FAILS = {"rules": [{"clusters": {"names": FAILED}, "behaviour": {"outcome": "fail"}}]}
+
+
+def names_own(story: AddOnStory, *configs: str) -> None:
+    """The clusters that failed name these configurations of their own."""
+    for cluster in FAILED:
+        ref = Ref(MANAGED_CLUSTER_ADDON, f"{cluster}/{NAME}")
+        story.hub.patch(ref, {"spec": {"configs": [refer(each) for each in configs]}})
+
+
+def forgets_before(story: AddOnStory) -> None:
+    """The record says what earlier versions wrote down."""
+    for obj in story.hub.list(ROLLOUT_RECORD).items:
+        if "clusters.json" in obj["data"]:
+            lines = json.loads(obj["data"]["clusters.json"])
+            told = [lines[c].pop("before", None) for c in FAILED]
+            assert None not in told
+            story.hub.patch(
+                ref_of(ROLLOUT_RECORD, obj), {"data": {"clusters.json": json.dumps(lines)}}
+            )
+
+
+@pytest.mark.parametrize("then", ["nothing", "restart", "a record of an earlier version"])
+def test_clusters_that_failed_and_lacked_something_meanwhile_wait_for_a_slot(then: str) -> None:
+    """S1, R1: what they finally failed on is not in flight again, so one cluster is touched at a time."""
+    strategy = make.progressive(maxConcurrency=1, maxFailures=3, minSuccessTime="10m")
+    gate = {names.HEALTH_GATE: "Available"}
+    story = AddOnStory(addon_documents(4, strategy=strategy, annotations=gate), FAILS)
+    story.to(3 * HOUR)
+    story.release("2")
+    story.on(5 * SEC)
+    assert story.versions()["c00"] == "2"
+
+    names_own(story, "missing")
+    story.on(90 * SEC)
+    if then != "nothing":
+        story.engine.stop()
+        if then != "restart":
+            forgets_before(story)
+        story.restart()
+    names_own(story)
+    story.on(5 * MIN)
+
+    assert [cluster for cluster, version in story.versions().items() if version == "2"] == ["c00"]
