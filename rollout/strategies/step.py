@@ -182,13 +182,13 @@ def _choose(
         if blocked is None:
             chosen, blocked = _fill(rollout, census, limit, scope, fleet=fleet)
             found.touch += chosen
-            found.wait_for_clusters(rollout, census, blocked, is_idle=not chosen)
+            found.wait_for_clusters(rollout, census, blocked)
         if not passes and found.gate is not None and is_open:
             blocked = blocked or found.gate.reason
         found.reports.append(_report(stage, census, limit, scope, passed=passes, blocked=blocked))
         is_open = is_open and passes
     if not (hold or halt):
-        found.wait_for_values(rollout)
+        found.wait_for_members(rollout)
     return found.step(settled, halt, hold, recheck_at)
 
 
@@ -219,6 +219,7 @@ class _Found:
     reports: list[StageReport] = field(default_factory=list)
     gate: Wait | None = None
     shut_until: datetime | None = None  # clusters are waited for until then at least
+    shut_in: Census | None = None  # the first stage with such clusters
 
     def step(
         self,
@@ -241,23 +242,29 @@ class _Found:
             gate=self.gate,
         )
 
-    def wait_for_clusters(
-        self, rollout: Rollout, census: Census, blocked: Reason | None, *, is_idle: bool
-    ) -> None:
-        """Note until when calendars close clusters. If nothing is in flight, this is why the rollout waits."""
+    def wait_for_clusters(self, rollout: Rollout, census: Census, blocked: Reason | None) -> None:
+        """Note until when calendars close clusters, and in which stage."""
         if blocked is None or blocked.scope is not Scope.CLUSTER:
             return
         self.shut_until = rollout.shut.until
-        if is_idle and not any(phase.holds_slot for phase, n in census.phases.items() if n):
-            waits, line = rollout.shut.waits, chain(census.outdated(), census.waiting())
-            self.gate = self.gate or next((waits[each] for each in line if each in waits), None)
+        if self.shut_in is None:
+            self.shut_in = census
 
-    def wait_for_values(self, rollout: Rollout) -> None:
-        """If nothing is in flight, a cluster that cannot be rendered is why the rollout waits."""
-        phases = [phase for report in self.reports for phase in report.phases]
-        if Phase.UNRENDERED not in phases or self.touch or any(p.holds_slot for p in phases):
+    def wait_for_members(self, rollout: Rollout) -> None:
+        """If no gate is shut and nothing is in flight in any stage, the rollout waits for a cluster that is
+        closed, or else for one that cannot be rendered. One that joins a stage that has passed hides no gate.
+        """
+        if self.gate is not None or self.touch:
             return
-        self.gate = self.gate or next(iter(rollout.unrendered.values()), None)
+        phases = [phase for report in self.reports for phase in report.phases]
+        if any(phase.holds_slot for phase in phases):
+            return
+        if self.shut_in is not None:
+            waits = rollout.shut.waits
+            line = chain(self.shut_in.outdated(), self.shut_in.waiting())
+            self.gate = next((waits[each] for each in line if each in waits), None)
+        if Phase.UNRENDERED in phases:
+            self.gate = self.gate or next(iter(rollout.unrendered.values()), None)
 
     def go_through(self, gates: _StageGates, is_done: bool) -> bool:
         """Whether the stage passes: its members are done and its gates are open. Notes the gates that open."""
