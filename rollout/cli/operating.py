@@ -88,7 +88,8 @@ abort_command = _plain(
     """Stop rolling out the current revision.
 
     What has it keeps it, unless the workload asks for automatic rollback. The rollout goes on with
-    `rollout retry`, or with another revision.
+    `rollout retry`, or with another revision. Where the template comes back to this one, it is still
+    aborted.
     """,
     of_revision=True,
 )
@@ -124,8 +125,8 @@ def undo_command(
     """Roll the clusters that got the current revision back.
 
     Each gets back the revision that soaked there last, the newest touched first, within the limits of
-    rollbacks. The spec is not edited: the revision is barred until the template changes, or until
-    `rollout retry`. Configurations of add-ons are kept nowhere and cannot be undone.
+    rollbacks. The spec is not edited: the template can change, and where it comes back to the revision,
+    that is still barred. `rollout retry` lifts the bar. Configurations of add-ons are kept nowhere and cannot be undone.
     """
     do(
         (by, reason, output),

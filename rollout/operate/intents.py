@@ -76,7 +76,8 @@ def override_calendars(hub: Hub, ref: Ref, until: datetime | None, who: Who) -> 
 
 
 def abort(hub: Hub, ref: Ref, who: Who, *, shown: Set[str] = NONE) -> VerbResult:
-    """Stop rolling out the present revision until it is retried or replaced.
+    """Stop rolling out the present revision until it is retried. Where the template changes and comes back
+    to it, it is still aborted, unless the annotation is gone by then.
 
     With rollback Automatic its clusters get back what soaked there. ``shown``: as of `refuse_others`.
     Raises: ConfigError where nothing, or another revision, is being rolled out, Gone, HubError.
@@ -148,8 +149,9 @@ def undo(
     hub: Hub, ref: Ref, who: Who, to: int | None = None, *, shown: Set[str] = NONE
 ) -> VerbResult:
     """Take the present revision back from the clusters that got it: each gets what soaked there last,
-    or revision number ``to`` where that has soaked. The spec is not edited; the revision is barred
-    until the template changes or somebody retries. ``shown``: as of `refuse_others`.
+    or revision number ``to`` where that has soaked. The spec is not edited. The revision is barred until the
+    template changes or somebody retries, and again when the template comes back to it, unless the
+    annotation is gone by then: a retry takes it away, another undo overwrites it. ``shown``: as of `refuse_others`.
 
     Raises: ConfigError where it cannot be undone, Gone, HubError.
     """

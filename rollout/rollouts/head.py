@@ -25,7 +25,8 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """A rollback that has begun: it bars ``revision`` until the template changes or a person retries.
+    """A rollback that has begun: it bars ``revision`` until the template changes or a person retries. What a
+    person undid or aborted is barred again when the template comes back, while the annotation is there.
 
     ``cause`` is why, in one word; ``to`` the revision that clusters get ("": what soaked there last).
     """

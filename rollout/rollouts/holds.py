@@ -195,6 +195,7 @@ def going_back(
     refused = refusal(approvals, rollback.revision, now)
     ends = " or" if refused is None else f", or Approval {refused.name} is deleted and"
     tail = f"; it is barred until the template changes{ends} somebody retries (`rollout retry`)"
+    tail += _barred_again(rollback.revision, by)
     kept = _kept(found)
     if found.hold is not None:
         return Wait(found.hold.reason, f"{found.hold.message}{kept}")
@@ -206,6 +207,14 @@ def going_back(
     was = "was" if found.is_done else "is being"
     head = f"revision {rollback.revision} {was} {_done_to_it(rollback, by)}{counts}"
     return Wait(Reason.ROLLED_BACK if found.is_done else Reason.ROLLING_BACK, f"{head}{kept}{tail}")
+
+
+def _barred_again(revision: str, asked: Intents) -> str:
+    """That what a person wrote bars the revision also when the template comes back to it; "" else."""
+    name = names.UNDO if asked.undo == revision else names.ABORT
+    if name == names.ABORT and revision not in asked.aborted:
+        return ""
+    return f"; when the template comes back to it, annotation {name} bars it again, unless removed"
 
 
 def _kept(found: Retreat) -> str:

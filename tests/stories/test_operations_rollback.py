@@ -459,3 +459,46 @@ def test_nobody_goes_back_while_the_placement_is_gone() -> None:
     story.add(make.placement())
     story.end()
     assert set(story.versions().values()) == {"1"}
+
+
+@pytest.mark.parametrize("annotation", [names.UNDO, names.ABORT])
+def test_what_a_person_took_back_is_barred_again_when_the_template_comes_back_to_it(
+    annotation: str,
+) -> None:
+    story = rolled_out(annotations={names.ROLLBACK: "Automatic"})
+    story.template(make.template("3"))
+    story.settle()
+    story.annotate(annotation, revision(story))
+    story.end()
+    assert f"when the template comes back to it, annotation {annotation} bars it" in story.message
+
+    story.template(make.template("4"))
+    story.end()
+    began = story.now
+    story.template(make.template("3"))
+    story.end()
+    assert story.reason == "RolledBack"
+    assert set(story.versions().values()) == {"4"}
+
+    story.annotate(annotation, None)
+    story.end()
+    assert story.reason == "RolledBack", "the bar that stands is lifted by a retry"
+    story.template(make.template("4"))
+    story.end()
+    story.template(make.template("3"))
+    story.end()
+    assert len(order(story, "3", began)) == 6
+
+
+def test_what_took_itself_back_comes_again_with_the_template() -> None:
+    story = rolled_out(annotations={names.ROLLBACK: "Automatic"})
+    story.template(make.template("2"))
+    story.end()
+    assert "comes back" not in story.message
+    story.template(make.template("3"))
+    story.end()
+    began = story.now
+    story.template(make.template("2"))
+    story.end()
+
+    assert order(story, "2", began) == ["c00", "c01"]
