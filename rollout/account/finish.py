@@ -85,7 +85,7 @@ def spans_of(
         for run in runs
         if run.subject.placement == live.placement
         and run.subject.revision == live.revision
-        and run.subject.attempt == live.head.retried
+        and run.subject.attempt == live.head.attempt
         and run.result.started_at is not None
     }
     own = takes(intents.cluster_analysis, workload.ref, intents, known)

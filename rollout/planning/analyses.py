@@ -1,7 +1,8 @@
 """Says which analyses of a workload are to begin, and which have been overtaken.
 
 A run is an object, owned by the workload, with a name that follows from what it is about: so it begins once,
-also over a restart. It is stopped when nobody asks for it any more, and goes with its revision.
+also over a restart. It is stopped when nobody asks for it any more, and goes with its revision, or, where it is about
+no single cluster, when that revision is rolled out a second time.
 """
 
 import hashlib
@@ -108,7 +109,7 @@ def analysis_writes(
     spare = _spare_revisions(runs.values(), current, workload.intents.history_limit)
     for run in runs.values():
         subject, here = run.subject, by_placement.get(run.subject.placement)
-        if subject.revision in spare:
+        if subject.revision in spare or _is_of_earlier_life(subject, here):
             writes.append(Delete(run.ref, run.uid))
         elif run.result.finished_at is None and (
             why := _overtaken(workload.intents, subject, here)
@@ -116,6 +117,16 @@ def analysis_writes(
             status = status_of(stop(run.result, why, now))
             writes.append(PatchStatus(run.ref, status, run.version or None))
     return writes, notes
+
+
+def _is_of_earlier_life(subject: Subject, decided: Decided | None) -> bool:
+    """Whether it is about a time when the present revision was rolled out before: it counts no more.
+
+    Runs of clusters count for as long as the attempt that they are about.
+    """
+    if decided is None or subject.cluster or subject.revision != decided.ledger.rollout.revision:
+        return False
+    return not subject.attempt.startswith(decided.head.life)
 
 
 def _spare_revisions(
@@ -185,7 +196,7 @@ def _subject(
         workload=decided.workload,
         placement=decided.placement,
         revision=decided.ledger.rollout.revision,
-        attempt=decided.head.retried if attempt is None else attempt,
+        attempt=decided.head.attempt if attempt is None else attempt,
         template=template,
         at=at,
         cluster=cluster,
@@ -207,7 +218,7 @@ def _overtaken(intents: Intents, subject: Subject, decided: Decided | None) -> s
         if standing is None or attempt_of(standing) != subject.attempt:
             return "the cluster has another attempt"
         return "" if standing.verdict is None else "the cluster is done"
-    if subject.attempt != decided.head.retried:
+    if subject.attempt != decided.head.attempt:
         return "it is tried again"
     if subject.at:
         is_asked = any(is_key_of(subject.at, ref) for ref in intents.gates)

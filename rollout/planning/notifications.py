@@ -274,7 +274,7 @@ def _of_analyses(
         here = current.get((subject.placement, subject.revision))
         if run.result.phase is not AnalysisPhase.FAILED or run.result.stopped or here is None:
             continue
-        if not subject.cluster and subject.attempt != here.head.retried:
+        if not subject.cluster and subject.attempt != here.head.attempt:
             continue
         key = (subject.placement, subject.revision, subject.template, subject.at)
         failed.setdefault(key, []).append(run)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timedelta
 
+from rollout.model.instants import rfc3339_micro
 from rollout.strategies.base import Standing
 
 REMOVALS_KEPT = 100
@@ -45,7 +46,9 @@ class Rollback:
 class Head:
     """The part of the record that is about the rollout as a whole.
 
-    ``completed``: the revision has once reached every cluster that it was for. ``opened`` are the gates that have opened for the revision, ``retried`` the last token of a retry.
+    ``began`` is when the revision became the present one (None: an older version wrote the record).
+    ``completed``: it has once reached every cluster that it was for. ``opened`` are the gates that have
+    opened for it, ``retried`` the last token of a retry.
     ``waived`` are clusters that a person skipped without naming a revision, each with the one that was
     current when that was first seen: it counts for no other (S20). ``barred_by`` is a placement that took
     ``revision`` back and that the workload names no more ("": none did): here it goes no further.
@@ -53,6 +56,7 @@ class Head:
 
     revision: str = ""
     _: KW_ONLY
+    began: datetime | None = None
     passed: frozenset[str] = frozenset()
     seen: frozenset[str] = frozenset()
     basis: Basis = Basis()
@@ -94,11 +98,24 @@ class Head:
         known = self.completed or self.rollback is not None
         return self if known else replace(self, completed=True)
 
-    def superseded(self, revision: str) -> "Head":
+    @property
+    def life(self) -> str:
+        """What tells this time of the revision from earlier ones, if it was rolled out before: its gates
+        and analyses are asked anew each time. It is "" where the record does not say when it began.
+        """
+        return f"{rfc3339_micro(self.began)} " if self.began is not None else ""
+
+    @property
+    def attempt(self) -> str:
+        """The attempt at the revision, for what is measured of it as a whole: other ones have another."""
+        return f"{self.life}{self.retried}"
+
+    def superseded(self, revision: str, at: datetime) -> "Head":
         """What a new revision begins with: no stage passed, no gate open, nothing taken back."""
         none: frozenset[str] = frozenset()
         begun = self._begun_anew()
-        return replace(begun, revision=revision, seen=none, rollback=None, barred_by="")
+        begun = replace(begun, revision=revision, began=at)
+        return replace(begun, seen=none, rollback=None, barred_by="")
 
     def taken_back(self, rollback: Rollback) -> "Head":
         """With a rollback that begins. Whoever retries the revision begins with its first stage."""

@@ -214,7 +214,7 @@ class LiveRollout(Standings):
     def _supersede(self, revision: str, now: datetime) -> None:
         if self.head.revision:  # else the head was lost, and nobody can tell that it is another one
             self.forget(list(self._lost), now)
-        self.book.set_head(self.head.superseded(revision))
+        self.book.set_head(self.head.superseded(revision, now))
 
     # -- decisions -----------------------------------------------------------------------------
 
@@ -340,7 +340,7 @@ class LiveRollout(Standings):
     ) -> tuple[Checkpoint, ...]:
         if terms is None:
             return ()
-        gates = gates_of(terms, self.workload, self.placement, self.head.retried)
+        gates = gates_of(terms, self.workload, self.placement, self.head.attempt)
         return gates.checkpoints(self.ledger.rollout.staging, head.opened, now)
 
     def _held(self, terms: Terms, now: datetime, barred_in: str) -> Wait | None:
@@ -348,7 +348,7 @@ class LiveRollout(Standings):
         asked = revision_hold(self.revision, terms.intents, terms.approvals, now)
         by = barred(self.revision, barred_in or self.head.barred_by)
         asked = asked or by or measured_hold(terms, self.head, now)
-        gates = gates_of(terms, self.workload, self.placement, self.head.retried)
+        gates = gates_of(terms, self.workload, self.placement, self.head.attempt)
         return asked or gates.misplaced(self.ledger.rollout.staging, terms.selection)
 
     def _retreat(self, terms: Terms, back: Rollback, given: Circumstances) -> RetreatMade:

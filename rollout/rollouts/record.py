@@ -153,6 +153,8 @@ def head_text(head: Head) -> str:
 def _seldom(head: Head) -> Obj:
     """What is written only where there is something to say."""
     found: Obj = {}
+    if head.began is not None:
+        found["began"] = rfc3339_micro(head.began)
     if head.opened:
         found["opened"] = sorted(head.opened)
     if head.retried:
@@ -214,6 +216,7 @@ def _read_head(text: object) -> Head:
     basis = raw if isinstance(raw, dict) else {}
     return Head(
         str(body.get("revision") or ""),
+        began=parse_instant(body.get("began")),
         passed=_strings(body.get("passed")),
         seen=_strings(body.get("seen")),
         basis=Basis(

@@ -179,7 +179,7 @@ def measured_hold(terms: Terms, head: Head, now: datetime) -> Wait | None:
     return analysis_hold(
         terms.analyses,
         head.revision,
-        head.retried,
+        head.attempt,
         terms.approvals,
         intents=terms.intents,
         now=now,

@@ -76,7 +76,7 @@ def test_a_bar_of_a_placement_that_is_gone_is_written_down_and_read_back() -> No
 def test_another_revision_and_a_retry_lift_the_bar_of_a_placement_that_is_gone() -> None:
     head = Head("r2", barred_by="old")
 
-    assert head.superseded("r3").barred_by == ""
+    assert head.superseded("r3", T0).barred_by == ""
     assert head.retrying("again", is_stopped=False).barred_by == ""
     assert head.retrying("again", is_stopped=True).barred_by == "old"
 

@@ -104,6 +104,7 @@ HEADS = st.builds(
     basis=st.builds(Basis, st.integers(0, 2**40), st.integers(0, 2**40), st.none() | INSTANTS),
     removals=st.lists(st.tuples(INSTANTS, st.integers(0, 5000)), max_size=3).map(tuple),
     outages=st.lists(st.tuples(INSTANTS, INSTANTS), max_size=3).map(tuple),
+    began=st.none() | INSTANTS,
     opened=st.frozensets(WORDS, max_size=4),
     retried=WORDS,
     rollback=ROLLBACKS,
@@ -400,7 +401,7 @@ def test_what_soaked_before_and_cannot_be_read_is_nothing_to_go_back_to(soaked: 
 def test_what_people_have_not_asked_for_takes_no_room_in_the_head() -> None:
     body = json.loads(head_text(Head("r1")))
 
-    assert {"opened", "retried", "rollback"} & body.keys() == set()
+    assert {"began", "opened", "retried", "rollback"} & body.keys() == set()
 
 
 @pytest.mark.parametrize(
