@@ -28,9 +28,9 @@ from rollout.model.ownership import owned_object
 from rollout.model.writes import Create, Delete, PatchStatus
 from rollout.planning.plan import Note, Write
 from rollout.rollouts.facts import Decided, StepMade
-from rollout.strategies.base import Health, Phase, Step
+from rollout.strategies.base import Health, Phase, Standing, Step, Verdict
 from rollout.strategies.gates import gate_key, is_key_of, stands_at
-from rollout.strategies.judge import attempt_of
+from rollout.strategies.judge import ANALYSIS_FAILED, attempt_of, is_open
 
 _UNTOUCHED = frozenset(
     {Phase.WAITING, Phase.HELD, Phase.SKIPPED, Phase.OUTDATED, Phase.UNRENDERED, Phase.LOST}
@@ -154,7 +154,7 @@ def _begun_by(workload: AnalysedWorkload, decided: Decided) -> Iterator[_Wanted]
     if intents.cluster_analysis:
         for standing in decided.ledger.open_standings():
             is_current = standing.revision == decided.ledger.rollout.wanted(standing.cluster)
-            if is_current and standing.health is Health.SUCCEEDED and standing.verdict is None:
+            if is_current and standing.health is Health.SUCCEEDED and _is_measured(standing):
                 yield _Wanted(
                     _subject(
                         decided,
@@ -163,6 +163,14 @@ def _begun_by(workload: AnalysedWorkload, decided: Decided) -> Iterator[_Wanted]
                         attempt=attempt_of(standing),
                     )
                 )
+
+
+def _is_measured(standing: Standing) -> bool:
+    """Whether an analysis can still change it. A cluster that failed and recovers soaks, so it is measured,
+    too, unless it was an analysis that it failed.
+    """
+    has_failed = standing.verdict is Verdict.FAILED and standing.reason == ANALYSIS_FAILED
+    return is_open(standing) and not has_failed
 
 
 def has_touched(step: Step) -> bool:
@@ -217,7 +225,7 @@ def _overtaken(intents: Intents, subject: Subject, decided: Decided | None) -> s
             return "it is no longer asked for"
         if standing is None or attempt_of(standing) != subject.attempt:
             return "the cluster has another attempt"
-        return "" if standing.verdict is None else "the cluster is done"
+        return "" if _is_measured(standing) else "the cluster is done"
     if subject.attempt != decided.head.attempt:
         return "it is tried again"
     if subject.at:

@@ -9,13 +9,13 @@ from tests.stories.test_analyses import (
     BAD,
     GATED,
     GOOD,
+    phases,
     runs,
     story,
+    template,
 )
 from tests.support import make
 from tests.support.story import HOUR, MIN, Story
-
-IN_TURN = make.progressive(maxConcurrency=1, minSuccessTime="10m")
 
 
 def comes_back(told: Story, *, restarts: str = "") -> Story:
@@ -81,3 +81,38 @@ def test_the_runs_of_a_revision_do_not_grow_with_the_times_that_it_comes_back() 
 def from_minute(minute: int, value: float) -> Obj:
     """What is measured from this minute on."""
     return {"metric": "rate", "value": value, "from": f"{minute}m"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "behaviour"),
+    [
+        pytest.param({"progressDeadline": "1m"}, {"readyAfter": "3m"}, id="late"),
+        pytest.param({}, {"outcome": "fail", "recoverAfter": "90s"}, id="degraded for a while"),
+    ],
+)
+def test_a_failed_cluster_that_recovers_is_measured_and_ends_the_halt(
+    limits: Obj, behaviour: Obj
+) -> None:
+    told = recovering(limits, behaviour, GOOD).to(2 * MIN)
+    assert told.reason == "MaxFailuresExceeded"
+
+    assert told.to(HOUR).reason == "Complete"
+    assert phases(told) == ["Successful"] * 3
+
+
+def test_a_failed_cluster_that_recovers_and_fails_its_analysis_stays_failed() -> None:
+    told = recovering({"progressDeadline": "1m"}, {"readyAfter": "3m"}, BAD).to(2 * HOUR)
+
+    assert told.reason == "MaxFailuresExceeded"
+    assert list(told.touched()) == ["c00"]
+    assert phases(told) == ["Failed"]
+
+
+def recovering(limits: Obj, behaviour: Obj, value: float) -> Story:
+    """The first cluster fails for a while."""
+    strategy = make.progressive(maxConcurrency=1, minSuccessTime="1m", **limits)
+    workload = make.workload(strategy=strategy, annotations={names.CLUSTER_ANALYSIS: "slo"})
+    rules = [{"clusters": {"names": ["c00"]}, "behaviour": behaviour}]
+    measured = [{"metric": "rate", "value": value}]
+    agents = {"rules": rules, "measurements": measured}
+    return Story([*make.fleet(3), template(), workload], agents)
