@@ -224,11 +224,19 @@ def _of_one(revision: str, decided: Decided) -> Iterator[Happening]:
                 revision=revision,
                 placement=where,
                 about="rollback" if stop.reason is Reason.ROLLBACK_HALTED else "",
-                attempt=attempt,
+                attempt=f"{attempt}{_given_up(decided)}",
                 message=f"placement {where}: {stop.message}",
             )
     elif step.gate is not None and decided.hold is None:
         yield from _at_gate(revision, decided, step.gate)
+
+
+def _given_up(decided: Decided) -> str:
+    """The clusters that a person has skipped, where too many others have failed: once those are given up,
+    the rollout may go on and halt for others, which is another halt. "" where there are none.
+    """
+    skipped = decided.ledger.rollout.skipped if decided.hold is None else ()
+    return "".join(f" -{cluster}" for cluster in sorted(skipped))
 
 
 def _stop(decided: Decided) -> Wait | None:

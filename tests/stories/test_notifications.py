@@ -76,6 +76,21 @@ def test_a_retry_that_fails_again_is_told_again() -> None:
     assert triggers(by).count("on-halted") == 2
 
 
+def test_a_revision_that_goes_on_after_a_skip_and_halts_again_is_told_again() -> None:
+    rules = [{"clusters": {"names": ["c01", "c03"]}, "behaviour": {"outcome": "fail"}}]
+    strategy = make.progressive(maxConcurrency=1, minSuccessTime="1m")
+    workload = make.workload(strategy=strategy, annotations={names.NOTIFY: "team"})
+    by = Story([*make.fleet(6), workload], {"rules": rules}).to(HOUR)
+    assert triggers(by).count("on-halted") == 1
+    by.annotate(names.SKIP, "c01")
+    by.to(2 * HOUR)
+    by.restart()
+    by.to(3 * HOUR)
+
+    assert list(by.touched()) == ["c00", "c01", "c02", "c03"]
+    assert triggers(by).count("on-halted") == 2
+
+
 def test_a_failed_analysis_is_told_with_the_halt_and_the_way_back() -> None:
     by = story(
         {names.GATES: AFTER_CANARY, names.ROLLBACK: "Automatic"},
