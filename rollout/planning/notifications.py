@@ -108,7 +108,7 @@ def notification_writes(
     at: str,
 ) -> list[Write]:
     """The notifications that are made now, and those that go: of earlier revisions, once they are
-    delivered or given up, and of channels that are not named any more.
+    delivered or given up, of openings that have been, and of channels that are not named any more.
 
     Args:
         at: this instant, as it is written.
@@ -118,15 +118,18 @@ def notification_writes(
         return []
     listed = list(decided)
     writes: list[Write] = []
+    told: set[str] = set()
     for happening in happenings(listed, runs):
         for channel in workload.channels:
             if happening.trigger not in channel.triggers:
                 continue
             name = notification_name(workload, happening, channel)
+            told.add(name)
             if name not in there and not _is_old_news(workload, happening, channel, there.values()):
                 writes.append(_made(workload, happening, channel, name, at=at))
     current = {each.ledger.rollout.revision for each in listed}
-    return writes + list(_spare(workload, current, there.values()))
+    left = [each for name, each in there.items() if name not in told]
+    return writes + list(_spare(workload, current, left, at))
 
 
 def _is_old_news(
@@ -144,13 +147,20 @@ def _is_old_news(
 
 
 def _spare(
-    workload: ToldWorkload, current: Collection[str], there: Iterable[Notification]
+    workload: ToldWorkload, current: Collection[str], there: Iterable[Notification], at: str
 ) -> Iterator[Delete]:
     named = {channel.name for channel in workload.channels}
     for each in there:
         is_over = each.revision not in current and each.delivery.is_over
-        if is_over or each.channel not in named:
+        is_past = _has_opened(each, at) and each.delivery.is_over
+        if is_over or is_past or each.channel not in named:
             yield Delete(each.ref, each.uid)
+
+
+def _has_opened(each: Notification, at: str) -> bool:
+    """Whether it tells of an opening that has been: each cluster can have one of its own."""
+    whole = len("2026-01-01T00:00:00")
+    return each.trigger is Trigger.WINDOW_CLOSED and "" < each.about[:whole] < at[:whole]
 
 
 # -- what happened ---------------------------------------------------------------------------------

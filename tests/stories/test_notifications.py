@@ -147,6 +147,27 @@ def test_a_closed_window_is_told_with_its_next_opening() -> None:
     assert triggers(by.to(5 * HOUR))[-1] == "on-completed"
 
 
+def test_what_was_told_of_openings_that_have_been_goes() -> None:
+    calendar = {
+        "apiVersion": "rollout-engine.io/v1alpha1",
+        "kind": "ClusterCalendar",
+        "metadata": {"name": "hourly"},
+        "spec": {
+            "timeZone": "UTC",
+            "windows": [
+                {"name": "h", "action": "Allow", "schedule": "0 * * * *", "duration": "1m"}
+            ],
+        },
+    }
+    strategy = make.progressive(maxConcurrency=1, minSuccessTime="10m")
+    workload = make.workload(strategy=strategy, annotations={names.NOTIFY: "team"})
+    by = Story([*make.fleet(8), calendar, workload]).to(5 * HOUR + 30 * MIN)
+    assert triggers(by).count("on-window-closed") == 1
+
+    assert by.to(20 * HOUR).reason == "Complete"
+    assert triggers(by).count("on-window-closed") <= 1
+
+
 def test_nothing_is_told_twice_when_the_engine_starts_again() -> None:
     by = story({}).end()
     before = [each["spec"]["id"] for each in told(by)]
