@@ -30,7 +30,7 @@ from rollout.placement.framework import (
     Ranking,
 )
 from rollout.placement.index import ClusterIndex, Pool
-from rollout.placement.prioritizers import BUILTINS, AddOnPrioritizer, is_expired
+from rollout.placement.prioritizers import OCM_BUILTINS, AddOnPrioritizer, is_expired
 
 _YEAR_ONE = datetime(1, 1, 1, tzinfo=UTC)
 _INT64 = 2**63
@@ -306,9 +306,9 @@ def _weighted(spec: Mapping[str, object]) -> Iterator[tuple[Prioritizer, int]]:
 
 
 def _built_in(name: str) -> Prioritizer:
-    if name not in BUILTINS:
+    if name not in OCM_BUILTINS:
         raise Misconfigured("", f"incorrect builtin prioritizer: {name}")
-    return BUILTINS[name]()
+    return OCM_BUILTINS[name]()
 
 
 def _other(coordinate: Obj) -> Prioritizer:

@@ -3,7 +3,8 @@
 A prioritizer scores each feasible cluster from -100 to 100; the total is the weighted sum. Scores are
 computed as OCM computes them, to the last bit. Differences: a configuration replaces every earlier one
 that names the same score, and the default; an evaluation says when a score expires, so that it is made
-again at that instant; PreferNoSelect is a score of its own. Source: OCM placement spec 2.8, 2.9.
+again at that instant; PreferNoSelect is a score of its own; Balance weighs newcomers only. Source: OCM
+placement spec 2.8, 2.9.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ from rollout.model.placement import Coordinate, Placement
 from rollout.model.problems import Problem
 from rollout.placement.filters import PREFER, Tolerance, Tolerations, tolerance, tolerations_of
 from rollout.placement.framework import (
+    MAX_SCORE,
     MIN_SCORE,
     Cycle,
     Prioritizer,
@@ -33,7 +35,7 @@ def balance_score(count: int, most: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Balance:
+class OcmBalance:
     """100 for a cluster that no other placement decided; else down to -100 for the busiest.
 
     The busiest is looked for over all clusters of the hub, feasible here or not.
@@ -45,7 +47,7 @@ class Balance:
         counts = cycle.counts
         most = max(counts.values(), default=0)
         return {
-            c.name: balance_score(counts[c.name], most) if counts.get(c.name) else 100
+            c.name: balance_score(counts[c.name], most) if counts.get(c.name) else MAX_SCORE
             for c in feasible
         }
 
@@ -54,14 +56,42 @@ class Balance:
         values = set(counts.values())
         most = max(values, default=0)
         if most <= 0:
-            return ScoreColumn([100] * len(pool))
+            return ScoreColumn([MAX_SCORE] * len(pool))
         by_count = {count: balance_score(count, most) for count in values if count > 0}
-        by_count[0] = 100
+        by_count[0] = MAX_SCORE
 
         def make(names: Sequence[str]) -> list[int]:
             return list(map(by_count.__getitem__, map(counts.get, names, repeat(0))))
 
         return ScoreColumn(pool.source.derived(counts, pool, make))
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """As `OcmBalance` for newcomers; a cluster that the placement has gets the best score.
+
+    Nobody plans a placement anew because others decided. If they counted for what it has, a restart
+    would move it, and so would anybody who writes decisions.
+    """
+
+    name: str = "Balance"
+
+    def score(self, cycle: Cycle, feasible: Sequence[Cluster]) -> Mapping[str, int]:
+        kept = dict.fromkeys(cycle.previous, self._best(cycle))
+        scores = OcmBalance().score(cycle, feasible)
+        return {name: kept.get(name, score) for name, score in scores.items()}
+
+    def column(self, cycle: Cycle, pool: Pool) -> ScoreColumn:
+        column = OcmBalance().column(cycle, pool)
+        if not cycle.previous:
+            return column
+        kept = dict.fromkeys(cycle.previous, self._best(cycle))
+        return ScoreColumn(list(map(kept.get, pool.names, column.scores)))
+
+    def _best(self, cycle: Cycle) -> int:
+        """Where the weight is negative, the busiest clusters are the best."""
+        weight = effective(cycle.placement).get(Coordinate(builtin=self.name), 0)
+        return MIN_SCORE if weight < 0 else MAX_SCORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +252,8 @@ BUILTINS: Mapping[str, Factory] = {
     "ResourceAllocatableCPU": lambda: ResourceAllocatable("ResourceAllocatableCPU", "cpu"),
     "ResourceAllocatableMemory": lambda: ResourceAllocatable("ResourceAllocatableMemory", "memory"),
 }
+
+OCM_BUILTINS: Mapping[str, Factory] = {**BUILTINS, "Balance": OcmBalance}
 
 
 @dataclass(frozen=True, slots=True)

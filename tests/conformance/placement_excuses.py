@@ -34,6 +34,20 @@ def avoids_clusters(given: Json) -> bool:
     )
 
 
+def has_what_others_have(given: Json) -> bool:
+    """Not all clusters are asked for, and one that is decided stands in decisions of others too."""
+    own, others = set[str](), set[str]()
+    meta = given["placement"]["metadata"]
+    for page in given["placementDecisions"] or ():
+        labels = page["metadata"].get("labels") or {}
+        is_own = page["metadata"]["namespace"] == meta["namespace"] and (
+            labels.get("cluster.open-cluster-management.io/placement") == meta["name"]
+        )
+        decided = (page.get("status") or {}).get("decisions") or ()
+        (own if is_own else others).update(each["clusterName"] for each in decided)
+    return "numberOfClusters" in given["placement"]["spec"] and bool(own & others)
+
+
 def unreadable_set(given: Json) -> bool:
     """A set that is bound in the placement's namespace cannot be read."""
     namespace = given["placement"]["metadata"]["namespace"]
@@ -74,6 +88,9 @@ EXCUSES = (
     Excuse("numberOfClusters 0", "Placement W27", zero_wanted, frozenset({_SATISFIED})),
     Excuse(
         "PreferNoSelect", "Placement, PreferNoSelect", avoids_clusters, frozenset({"decisions"})
+    ),
+    Excuse(
+        "Balance of its own", "Placement, Balance", has_what_others_have, frozenset({"decisions"})
     ),
     Excuse("unreadable set", "Placement W13", unreadable_set, _SAID | _DECIDED),
     Excuse("claim values", "Placement W18", claims_like_no_label, frozenset({_MISCONFIGURED})),

@@ -11,6 +11,7 @@ from rollout.placement.framework import Cycle, Rejection
 from rollout.placement.prioritizers import (
     AddOnPrioritizer,
     Balance,
+    OcmBalance,
     PreferNoSelect,
     ResourceAllocatable,
     Steady,
@@ -62,12 +63,13 @@ def test_filters_run_after_the_built_in_ones_and_unknown_ones_are_an_error() -> 
     "plugin",
     [
         Balance(),
+        OcmBalance(),
         Steady(),
         ResourceAllocatable("cpu", "cpu"),
         AddOnPrioritizer("usage", "cpu"),
         PreferNoSelect(),
     ],
-    ids=lambda p: p.name,
+    ids=lambda p: type(p).__name__ if isinstance(p, OcmBalance) else p.name,
 )
 def test_the_built_in_prioritizers_keep_the_contract(plugin: Balance) -> None:
     check_prioritizer(plugin)

@@ -93,6 +93,20 @@ def test_balance_scores_are_those_of_the_golden_table(most: int, scores: list[in
     assert [balance_score(count, most) for count in range(1, most + 1)] == scores
 
 
+@pytest.mark.parametrize("weight", [-3, -1, 1, 3])
+@pytest.mark.parametrize("mode", ["Additive", "Exact"])
+def test_decided_clusters_are_the_choice_again_however_busy_others_make_them(
+    weight: int, mode: str
+) -> None:
+    placement = placed(2, (BALANCE, weight), exact=mode == "Exact")
+    first = select(Cycle(placement, T0, counts={"c4": 1}), memories(*range(5))).chosen
+    busy = dict.fromkeys(first, 7) if weight > 0 else {"c3": 7}
+
+    again = Cycle(placement, T0, previous=frozenset(first), counts=busy)
+
+    assert set(select(again, memories(*range(5))).chosen) == set(first)
+
+
 @pytest.mark.parametrize(
     ("amounts", "scores"),
     [

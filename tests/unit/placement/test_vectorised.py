@@ -14,6 +14,7 @@ from rollout.placement.index import Pool
 from rollout.placement.prioritizers import (
     AddOnPrioritizer,
     Balance,
+    OcmBalance,
     PreferNoSelect,
     ResourceAllocatable,
     Steady,
@@ -118,6 +119,7 @@ def test_vectorised_plugins_answer_as_their_plain_twins_do(
         assert each.admit_all(cycle, pool).bits == admit_one_by_one(each, cycle, pool).bits
     for prioritizer in (
         Balance(),
+        OcmBalance(),
         Steady(),
         ResourceAllocatable("cpu", "cpu"),
         AddOnPrioritizer("usage", "cpu"),
