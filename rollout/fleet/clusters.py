@@ -6,8 +6,8 @@ nobody. No I/O, no lock: one writer.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TypeVar
 
+from rollout.fleet.groups import drop
 from rollout.fleet.interests import NO_CHANGE, Interest, difference, interest_of
 from rollout.model.cluster import Cluster, ClusterSet, ClusterSetBinding, Score
 from rollout.model.kinds import (
@@ -38,6 +38,7 @@ class ClusterStore:
         self._reads_everything = reads_everything
         self._sets: dict[str, ClusterSet] = {}
         self._by_labels: dict[str, ClusterSet] = {}  # sets whose members match a selector
+        self._broken: set[str] = set()  # sets whose members nobody can tell
         self._bindings: dict[str, dict[str, ClusterSetBinding]] = {}  # namespace -> name
         self._bound_in: dict[str, set[str]] = {}  # set -> namespaces
         self._placements: dict[str, Placement] = {}
@@ -177,6 +178,9 @@ class ClusterStore:
             for key in self._placements_of_set(name):
                 if name in moved or change.matters_to(self._interests[key]):
                     refs.add(Ref(PLACEMENT, key))
+        for key in self._keeping(cluster.name):
+            if change.matters_to(self._interests[key]):
+                refs.add(Ref(PLACEMENT, key))
         return refs
 
     def _remove_cluster(self, name: str) -> set[Ref]:
@@ -186,7 +190,16 @@ class ClusterStore:
         sets = self.sets_of(old)
         self.index.remove(name)
         refs = {Ref(CLUSTER_SET, each) for each in sets}
+        refs |= {Ref(PLACEMENT, key) for key in self._keeping(name)}
         return refs | self._refs_of_sets(sets)
+
+    def _keeping(self, cluster: str) -> Iterable[str]:
+        """Placements for which the cluster counts as long as a set cannot be read: they have it."""
+        for name in self._broken:
+            for key in self._placements_of_set(name):
+                pages = self._pages.get(key, {})
+                if any(cluster in page.clusters for page in pages.values()):
+                    yield key
 
     # Sets and bindings.
 
@@ -194,8 +207,10 @@ class ClusterStore:
         self._edition += 1
         old = self._sets.get(name)
         self._sets[name] = new
-        self._by_labels.pop(name, None)
-        if new.selector is not None and not new.problems:
+        self._forget_members(name)
+        if new.problems:
+            self._broken.add(name)
+        elif new.selector is not None:
             self._by_labels[name] = new
         refs = {Ref(CLUSTER_SET, name)}
         if old is None:
@@ -207,9 +222,13 @@ class ClusterStore:
     def _remove_set(self, name: str) -> set[Ref]:
         self._edition += 1
         self._sets.pop(name, None)
-        self._by_labels.pop(name, None)
+        self._forget_members(name)
         refs = {Ref(CLUSTER_SET, name)}
         return refs | self._refs_around(name) | self._refs_of_bindings(name)
+
+    def _forget_members(self, name: str) -> None:
+        self._by_labels.pop(name, None)
+        self._broken.discard(name)
 
     def _put_binding(self, binding: ClusterSetBinding) -> set[Ref]:
         namespace, name = binding.namespace, binding.name
@@ -229,7 +248,7 @@ class ClusterStore:
         self._edition += 1
         if not self._bindings[namespace]:
             del self._bindings[namespace]
-        _drop(self._bound_in, name, namespace)
+        drop(self._bound_in, name, namespace)
         return self._refs_in(namespace)
 
     def _refs_of_bindings(self, set_name: str) -> set[Ref]:
@@ -281,10 +300,10 @@ class ClusterStore:
         interest = self._interests.pop(key)
         self._cel_users -= interest.raw
         for name in old.cluster_sets or (ANY_SET,):
-            _drop(self._asking, (old.namespace, name), key)
-        _drop(self._in_namespace, old.namespace, key)
+            drop(self._asking, (old.namespace, name), key)
+        drop(self._in_namespace, old.namespace, key)
         for name in interest.scores:
-            _drop(self._scored_by, name, key)
+            drop(self._scored_by, name, key)
 
     def _touch(self, placement_key: str) -> None:
         self._last_edition += 1
@@ -362,6 +381,7 @@ class ClusterStore:
         if not readers or cluster is None:
             return set()
         seeing = {key for each in self.sets_of(cluster) for key in self._placements_of_set(each)}
+        seeing.update(self._keeping(cluster_name))
         return {Ref(PLACEMENT, key) for key in readers & seeing}
 
 
@@ -378,16 +398,3 @@ class _Identity:
 
     def __hash__(self) -> int:
         return id(self.of)
-
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-def _drop(groups: dict[K, set[V]], key: K, member: V) -> None:
-    """Take ``member`` out of its group, and an empty group out of ``groups``."""
-    group = groups.get(key)
-    if group is not None:
-        group.discard(member)
-        if not group:
-            del groups[key]

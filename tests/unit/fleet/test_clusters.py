@@ -21,6 +21,12 @@ from tests.support.placing import SET_LABEL, World, simple
 P, Q = Ref(PLACEMENT, "ns/p"), Ref(PLACEMENT, "ns/q")
 
 
+UNREADABLE: Obj = {
+    "selectorType": "LabelSelector",
+    "labelSelector": {"matchExpressions": [{"key": "x", "operator": "Im"}]},
+}
+
+
 def placements(refs: Iterable[Ref]) -> set[str]:
     return {ref.name for ref in refs if ref.kind == PLACEMENT}
 
@@ -166,6 +172,59 @@ def test_a_cluster_that_leaves_a_set_of_labels_wakes_its_placements() -> None:
     assert placements(world.remove(Ref(MANAGED_CLUSTER, "a"))) == {"p"}
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"spec": {"taints": [{"key": "k", "effect": "NoSelect"}]}},
+        {"labels": {"env": "dev"}},
+        {"meta": {"deletionTimestamp": "2026-01-01T00:00:00Z"}},
+        None,
+    ],
+    ids=["it is tainted", "it loses a label", "it begins to go", "it is gone"],
+)
+def test_what_happens_to_a_cluster_wakes_those_who_have_it_though_its_set_cannot_be_read(
+    changed: Obj | None,
+) -> None:
+    world = World()
+    world.cluster_set()
+    for name in ("a", "b"):
+        world.cluster(name, {"env": "prod"})
+    for name in ("p", "q"):
+        world.placement(of_labels(env="prod") if name == "p" else of_labels(env="none"), name)
+        world.settle(f"ns/{name}")
+    world.cluster_set("s", UNREADABLE, bind="")
+    world.settle()
+    assert world.decided() == ["a", "b"]
+
+    if changed is None:
+        woken = world.remove(Ref(MANAGED_CLUSTER, "b"))
+    else:
+        woken = world.cluster(
+            "b",
+            changed.get("labels", {"env": "prod"}),
+            **{key: part for key, part in changed.items() if key != "labels"},
+        )
+
+    assert placements(woken) == {"p"}
+    world.settle()
+    assert world.decided() == ["a"]
+
+
+def test_a_score_wakes_those_who_have_the_cluster_though_its_set_cannot_be_read() -> None:
+    world = World()
+    world.cluster_set()
+    world.cluster("a")
+    coordinate = {"type": "AddOn", "addOn": {"resourceName": "usage", "scoreName": "cpu"}}
+    weighed = {"prioritizerPolicy": {"configurations": [{"scoreCoordinate": coordinate}]}}
+    world.placement(weighed)
+    world.settle()
+    world.cluster_set("s", UNREADABLE, bind="")
+
+    score = {"metadata": {"namespace": "a", "name": "usage"}, "status": {"scores": []}}
+
+    assert placements(world.put(SCORE, score)) == {"p"}
+
+
 def test_only_namespaces_that_hold_a_binding_are_woken() -> None:
     world = simple("a")
     world.placement({})
@@ -256,6 +315,7 @@ changes = st.one_of(
     st.tuples(
         st.just("set"), st.sampled_from(("s", "t", "sel")), st.just(""), st.sampled_from(("x", "y"))
     ),
+    st.tuples(st.just("spoil"), st.sampled_from(("s", "t", "sel")), st.just(""), st.just("")),
     st.tuples(st.just("unset"), st.sampled_from(("s", "t", "sel")), st.just(""), st.just("")),
     st.tuples(st.just("bind"), st.sampled_from(("s", "t", "sel")), st.just(""), st.just("")),
     st.tuples(st.just("unbind"), st.sampled_from(("s", "t", "sel")), st.just(""), st.just("")),
@@ -273,6 +333,8 @@ def apply(world: World, change: tuple[str, str, str, str]) -> set[Ref]:
                 "labelSelector": {"matchLabels": {"env": env}},
             }
             return world.cluster_set(name, by_label if name == "sel" else None, bind="")
+        case "spoil":
+            return world.cluster_set(name, UNREADABLE, bind="")
         case "bind":
             return world.bind(name, "ns")
     kind = {"gone": MANAGED_CLUSTER, "unset": CLUSTER_SET, "unbind": CLUSTER_SET_BINDING}[what]
