@@ -184,9 +184,12 @@ class AddOnTemplates(Tracker):
 
         addon = self._installed.get(key)
         cluster = self._clusters.get(addon.cluster) if addon is not None else None
-        if addon is None or cluster is None:
+        if addon is None:
             return None
         whole = self._addons.get(addon.name)
+        strict = ((whole.intents.profile if whole else "") or self._profile) != "ocm"
+        if cluster is None and not (strict and addon.deleting):
+            return None
         refused = self._refused.get(key)
         if whole is not None and not whole.is_managed:
             return None
@@ -194,11 +197,11 @@ class AddOnTemplates(Tracker):
             addon=addon,
             works=[decode_agent_work(work) for _, work in sorted(self._of(key))],
             sources=self,
-            strict=((whole.intents.profile if whole else "") or self._profile) != "ocm",
+            strict=strict,
             default_template=self._default(whole),
-            cluster_deleting=cluster.deleting,
-            cluster_is_silent=cluster.is_silent,
-            is_held=self._is_held(addon, whole, now),
+            cluster_deleting=cluster is None or cluster.deleting,
+            cluster_is_silent=cluster is None or cluster.is_silent,
+            is_held=cluster is None or self._is_held(addon, whole, now),
             is_current=self._is_current(addon),
             refused=refused[1].message if refused else "",
             retry_at=refused[1].retry_at if refused and refused[1].retry_at > now else None,

@@ -252,3 +252,31 @@ def test_a_work_that_the_server_refuses_is_said_fails_its_cluster_and_is_tried_a
     rig.accept("c0").later(30 * SEC)
     assert data(rig, "c0") == [{"v": "2"}]
     assert rig.says("c0", names.MANIFEST_APPLIED)[0] == "True"
+
+
+def test_an_add_on_whose_cluster_is_gone_goes_without_its_hooks_once_a_person_says_so() -> None:
+    rig = settled(config_map(), hook())
+    installed = Ref(MANAGED_CLUSTER_ADDON, f"c0/{NAME}")
+    rig.hub.delete(Ref(MANAGED_CLUSTER, "c0"))
+    rig.decide(["c1"]).later(60 * SEC)
+    assert rig.hub.get(installed)["metadata"]["finalizers"] == [FINALIZER]
+    assert manifests(rig, "c0", "pre-delete") == []
+
+    rig.hub.patch(installed, {"metadata": {"annotations": {names.SKIP_PRE_DELETE: "true"}}})
+    rig.later(SEC)
+
+    with pytest.raises(Gone):
+        rig.hub.get(installed)
+
+
+def test_an_add_on_goes_though_its_cluster_is_gone_once_its_template_has_no_hooks() -> None:
+    rig = settled(config_map(), hook())
+    installed = Ref(MANAGED_CLUSTER_ADDON, f"c0/{NAME}")
+    rig.hub.delete(Ref(MANAGED_CLUSTER, "c0"))
+    rig.later(SEC)
+
+    edit(rig, config_map())
+    rig.decide(["c1"]).later(60 * SEC)
+
+    with pytest.raises(Gone):
+        rig.hub.get(installed)
