@@ -58,7 +58,7 @@ class Heartbeats:
         return {Ref(MANAGED_CLUSTER, cluster)} if was_silent else set()
 
     def forget(self, cluster: str) -> None:
-        """The cluster, or its lease, is gone."""
+        """The cluster is gone."""
         known = self._beats.pop(cluster, None)
         if known is not None:
             at = bisect_right(self._missed, (known.missed_at, cluster)) - 1
@@ -73,6 +73,11 @@ class Heartbeats:
     def heard_at(self, cluster: str) -> datetime | None:
         known = self._beats.get(cluster)
         return None if known is None else known.heard_at
+
+    def renewal(self, cluster: str) -> object:
+        """When the agent says that it last renewed the lease, as written."""
+        known = self._beats.get(cluster)
+        return None if known is None else known.renewal
 
     def silence(self, now: datetime, window: timedelta) -> Silence:
         """Who is missed now, and who came to be missed within the window before."""

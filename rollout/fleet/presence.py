@@ -7,7 +7,7 @@ from rollout.fleet.clusters import ClusterStore
 from rollout.fleet.heartbeats import LEASE_NAME, Heartbeats
 from rollout.model.cluster import Cluster
 from rollout.model.events import Change, Event
-from rollout.model.kinds import MANAGED_CLUSTER, Ref
+from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
 from rollout.planning.health import Silence, period_of
 from rollout.rollouts.outages import Outages
 
@@ -20,6 +20,8 @@ class Presence:
     def __init__(self, clusters: ClusterStore, outages: Outages) -> None:
         self._clusters, self._outages = clusters, outages
         self._beats = Heartbeats()
+        self._unclaimed: dict[str, Obj] = {}  # leases of clusters that are not there
+        self._leaseless: set[str] = set()  # clusters heard of whose lease was deleted
         self._departed: dict[str, bool] = {}  # deleted clusters -> available when last seen
 
     # -- what happened -------------------------------------------------------------------------
@@ -31,21 +33,41 @@ class Presence:
             if len(self._departed) >= _KEPT:
                 self._departed.pop(next(iter(self._departed)))
             self._departed[key] = before is not None and before.available is True
-            self._beats.forget(key)
+            self._part(key)
             return self._clusters.remove(MANAGED_CLUSTER, key)
         cluster = decode(MANAGED_CLUSTER, event.obj)
         assert isinstance(cluster, Cluster)
         self._departed.pop(key, None)
-        return {event.ref} | self._clusters.put(MANAGED_CLUSTER, key, cluster)
+        refs = {event.ref} | self._clusters.put(MANAGED_CLUSTER, key, cluster)
+        lease = self._unclaimed.pop(key, None)
+        return refs | (self._hear(cluster, lease, now) if lease is not None else set())
 
     def take_lease(self, event: Event, now: datetime) -> set[Ref]:
-        cluster = self._clusters.cluster(event.ref.namespace)
-        if cluster is None or event.ref.name != LEASE_NAME:
+        """Take in a Lease. One that is deleted is no word of the agent: the grace runs on."""
+        name = event.ref.namespace
+        if event.ref.name != LEASE_NAME:
             return set()
+        cluster = self._clusters.cluster(name)
         if event.change is Change.DELETED:
-            self._beats.forget(cluster.name)
-            return {Ref(MANAGED_CLUSTER, cluster.name)}
-        return self._beats.heard(event.obj, timedelta(seconds=period_of(cluster)), now)
+            self._unclaimed.pop(name, None)
+            if self._beats.heard_at(name) is not None:
+                self._leaseless.add(name)
+            return set()
+        if cluster is None:
+            self._unclaimed[name] = _renewal(name, (event.obj.get("spec") or {}).get("renewTime"))
+            return set()
+        return self._hear(cluster, event.obj, now)
+
+    def _hear(self, cluster: Cluster, lease: Obj, now: datetime) -> set[Ref]:
+        self._leaseless.discard(cluster.name)
+        return self._beats.heard(lease, timedelta(seconds=period_of(cluster)), now)
+
+    def _part(self, name: str) -> None:
+        """A cluster is gone. Where it comes back its lease may still stand, and nobody tell of it."""
+        if self._beats.heard_at(name) is not None and name not in self._leaseless:
+            self._unclaimed[name] = _renewal(name, self._beats.renewal(name))
+        self._leaseless.discard(name)
+        self._beats.forget(name)
 
     def restart(self, now: datetime) -> None:
         """The hub was out of touch until now: every cluster's grace begins anew."""
@@ -76,3 +98,8 @@ class Presence:
 
     def silence(self, now: datetime, window: timedelta) -> Silence:
         return self._beats.silence(now, window)
+
+
+def _renewal(name: str, at: object) -> Obj:
+    """A Lease with no more than what is read of it."""
+    return {"metadata": {"namespace": name, "name": LEASE_NAME}, "spec": {"renewTime": at}}

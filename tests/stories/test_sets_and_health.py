@@ -142,3 +142,81 @@ def test_leases_mean_nothing_where_others_watch_them() -> None:
     world.move_to(3 * GRACE)
 
     assert (world.tainted(), world.selected()) == (set(), ALL)
+
+
+def silent_but_for_the_rest(world: World, after: timedelta) -> None:
+    """Nobody hears of c3 for more than its grace; all others renew."""
+    for step in range(1, 8):
+        world.move_to(after + step * 60 * SEC)
+        world.renew(*(ALL - {"c3"}))
+
+
+def test_a_cluster_that_is_dead_leaves_though_its_lease_was_deleted() -> None:
+    world = World(watches_health=True)
+    world.move_to(100 * SEC)
+    world.renew(*(ALL - {"c3"}))
+
+    world.hub.delete(Ref(LEASE, "c3/managed-cluster-lease"))
+    silent_but_for_the_rest(world, 100 * SEC)
+
+    assert (world.tainted(), world.selected()) == ({"c3"}, ALL - {"c3"})
+
+
+def test_a_cluster_whose_lease_is_made_again_is_heard_by_that() -> None:
+    world = World(watches_health=True)
+    world.hub.delete(Ref(LEASE, "c3/managed-cluster-lease"))
+    world.move_to(250 * SEC)
+    world.renew(*(ALL - {"c3"}))
+    world.put(LEASE, "c3", "managed-cluster-lease", {"renewTime": "anew"})
+
+    world.move_to(GRACE + SEC)
+    assert world.tainted() == set()
+    silent_but_for_the_rest(world, GRACE)
+    assert world.tainted() == {"c3"}
+
+
+def test_a_cluster_that_is_dead_leaves_though_it_was_deleted_and_restored_meanwhile() -> None:
+    world = World(watches_health=True)
+    restored = world.hub.get(Ref(MANAGED_CLUSTER, "c3"))
+    world.move_to(100 * SEC)
+    world.renew(*ALL)
+
+    world.hub.delete(Ref(MANAGED_CLUSTER, "c3"))
+    world.engine.run_until_idle()
+    world.put(MANAGED_CLUSTER, "", "c3", restored["spec"])
+    world.hub.patch_status(Ref(MANAGED_CLUSTER, "c3"), {"status": restored["status"]})
+    world.engine.run_until_idle()
+
+    assert world.selected() == ALL
+    silent_but_for_the_rest(world, 100 * SEC)
+    assert (world.tainted(), world.selected()) == ({"c3"}, ALL - {"c3"})
+
+
+def test_a_lease_that_is_seen_before_its_cluster_counts_from_when_the_cluster_is_seen() -> None:
+    world = World(watches_health=True)
+    world.put(LEASE, "late", "managed-cluster-lease", {"renewTime": "at first"})
+    world.move_to(200 * SEC)
+    world.renew(*ALL)
+    joined = world.hub.get(Ref(MANAGED_CLUSTER, "c0"))
+    world.put(MANAGED_CLUSTER, "", "late", {"hubAcceptsClient": True})
+    world.hub.patch_status(Ref(MANAGED_CLUSTER, "late"), {"status": joined["status"]})
+    world.engine.run_until_idle()
+
+    world.move_to(200 * SEC + GRACE - SEC)
+    world.renew(*ALL)
+    assert world.tainted() == set()
+    world.move_to(200 * SEC + GRACE + SEC)
+    assert world.tainted() == {"late"}
+
+
+def test_a_cluster_that_never_had_a_lease_is_not_judged_by_one() -> None:
+    world = World(watches_health=True)
+    joined = world.hub.get(Ref(MANAGED_CLUSTER, "c0"))
+    world.put(MANAGED_CLUSTER, "", "plain", {"hubAcceptsClient": True})
+    world.hub.patch_status(Ref(MANAGED_CLUSTER, "plain"), {"status": joined["status"]})
+
+    for step in range(1, 8):
+        world.move_to(step * 100 * SEC)
+        world.renew(*ALL)
+
+    assert "plain" in world.selected()
