@@ -46,7 +46,7 @@ def new_addon(workload: AddOnWorkload, addon: AddOn, cluster: str, touch: Touch 
 
 
 def owned(workload: AddOnWorkload, addon: AddOn, busy: set[str], in_order: set[str]) -> list[Write]:
-    """Owner references and mirrored annotations that are not as they should be.
+    """Owner references, mirrored annotations and marks that are not as they should be.
 
     Clusters in ``busy`` are written to already; those written to here are put there, and into ``in_order``
     those where nothing is amiss. What a person holds is left alone.
@@ -79,6 +79,8 @@ def _metadata(workload: AddOnWorkload, addon: AddOn, installed: ClusterAddOn) ->
         for key, value in workload.mirrored(installed.cluster).items()
         if installed.annotations.get(key) != value
     }
+    if workload.is_marked(installed.cluster) and names.INSTALLED_BY not in installed.annotations:
+        annotations[names.INSTALLED_BY] = addon.uid
     if annotations:
         changes["annotations"] = annotations
     return changes

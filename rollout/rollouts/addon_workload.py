@@ -71,6 +71,7 @@ class AddOnWorkload(Workload[AddOnShare]):
         self.unowned: set[str] = set()
         self._lacking: set[str] = set()  # members where nothing is installed
         self._installed: dict[str, ClusterAddOn] = {}
+        self._marked: dict[str, str] = {}  # cluster -> uid of what the install strategy made there
         self._works: dict[str, dict[str, AddOnWork]] = {}  # cluster -> key -> work
         self._revisions: dict[str, Configs] = {}  # content -> configurations
 
@@ -81,12 +82,17 @@ class AddOnWorkload(Workload[AddOnShare]):
         cluster = installed.cluster
         before = self._installed.get(cluster)
         self._installed[cluster] = installed
+        if names.INSTALLED_BY in installed.annotations:
+            self._marked[cluster] = installed.uid
+        elif self._marked.get(cluster) != installed.uid:
+            self._marked.pop(cluster, None)
         if before is None or _who(before) != _who(installed):
             self.unowned.add(cluster)
         self._news(cluster, now)
 
     def drop(self, cluster: str, now: datetime) -> None:
         """The ManagedClusterAddOn is gone."""
+        self._marked.pop(cluster, None)
         if self._installed.pop(cluster, None) is not None:
             self._news(cluster, now)
 
@@ -100,7 +106,10 @@ class AddOnWorkload(Workload[AddOnShare]):
         return True
 
     def drop_work(self, cluster: str, key: str) -> None:
-        self._works.get(cluster, {}).pop(key, None)
+        held = self._works.get(cluster, {})
+        held.pop(key, None)
+        if not held:
+            self._works.pop(cluster, None)
         self.untold.add(cluster)
 
     def _news(self, cluster: str, now: datetime) -> None:
@@ -181,6 +190,10 @@ class AddOnWorkload(Workload[AddOnShare]):
     def revision_at(self, cluster: str) -> str:
         share = self.shares.get(self.members.get(cluster, ""))
         return share.revision if share else ""
+
+    def is_marked(self, cluster: str) -> bool:
+        """Whether the ManagedClusterAddOn said that the install strategy made it, now or earlier."""
+        return cluster in self._marked
 
     def carried(self, cluster: str) -> Carried | None:
         installed = self._installed.get(cluster)

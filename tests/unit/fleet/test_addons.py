@@ -20,7 +20,9 @@ from rollout.model.kinds import (
     kind_by_resource,
     ref_of,
 )
+from rollout.rollouts.addon_configs import read_addon_work
 from rollout.rollouts.addon_workload import AddOnWorkload
+from rollout.rollouts.mirror import Mirror
 from rollout.rollouts.record import HEAD, page_ref, record_id
 from rollout.runtime.planners import trackers
 from tests.support import make
@@ -105,6 +107,41 @@ def test_what_is_changed_by_hand_is_put_back() -> None:
     assert [r["desiredConfig"] for r in rig.references("c0")] == [
         r["desiredConfig"] for r in before
     ]
+
+
+def test_the_mark_of_what_the_strategy_installed_is_put_back() -> None:
+    rig = canary()
+    ref = Ref(MANAGED_CLUSTER_ADDON, f"c1/{NAME}")
+    marked = rig.cluster("c1")["metadata"]["annotations"]
+
+    rig.hub.patch(ref, {"metadata": {"annotations": {names.INSTALLED_BY: None}}})
+    rig.settle()
+
+    assert rig.cluster("c1")["metadata"]["annotations"] == marked
+    rig.decide(["c0", "c2"]).later(MIN)
+    assert rig.installed() == ["c0", "c2"]
+
+
+def test_what_somebody_made_by_hand_in_its_place_is_not_marked() -> None:
+    rig = canary()
+    rig.decide(["c0", "c2"]).later(MIN)
+    rig.add(cluster_addon("c1"))
+
+    rig.settle()
+
+    assert names.INSTALLED_BY not in (rig.cluster("c1")["metadata"].get("annotations") or {})
+
+
+def test_works_that_are_gone_leave_nothing_of_their_clusters_behind() -> None:
+    workload = AddOnWorkload(NAME, {}, {}, Mirror(), profile="strict")
+    work = read_addon_work({"metadata": {"namespace": "c0", "name": "w"}})
+    empty = {name: len(kept) for name, kept in vars(workload).items() if isinstance(kept, dict)}
+
+    workload.put_work("c0", "c0/w", work)
+    assert list(workload.works("c0")) == [work]
+    workload.drop_work("c0", "c0/w")
+
+    assert {name: len(vars(workload)[name]) for name in empty} == empty
 
 
 def test_in_profile_ocm_the_addons_own_times_count() -> None:
