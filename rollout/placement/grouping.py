@@ -4,17 +4,14 @@ Three steps, each a function of its own: `split` (who belongs to which named gro
 most so many), `paginate` (PlacementDecisions of at most 100 clusters). `group` orders the clusters, by
 name or by score, and does all three.
 
-With annotation ``rollout-engine.io/decision-order: sticky`` a cluster stays in the group and on the
-page it is on as long as its named group holds it there; newcomers fill what is free, in order of name,
-and only then make new groups and pages. Without it groups are cut from a sorted list, and one early
-name shifts every later one.
+Groups are cut from a sorted list, so one early name shifts every later one; with annotation
+``rollout-engine.io/decision-order: sticky`` clusters stay where they are (`sticky`).
 
 Source: OCM placement spec 3.1, 3.2. Profile ``ocm`` rounds percentages up in binary floating point,
 refuses counts written as strings, and on a bad selector returns the groups made before it;
 ``strict`` computes in integers, takes such strings as counts, and returns no group at all.
 """
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -22,13 +19,13 @@ from operator import not_
 from typing import Literal
 
 from rollout.errors import ConfigError
-from rollout.model.amounts import parse_digits
 from rollout.model.cluster import Cluster
 from rollout.model.names import GROUP_INDEX_LABEL, GROUP_NAME_LABEL, PLACEMENT_LABEL
 from rollout.model.placement import Decision, Group, NamedGroup, Placement
 from rollout.model.problems import joined
 from rollout.model.selectors import Requirement
 from rollout.placement import ocm
+from rollout.placement.sticky import Bucket, page_names, regroup
 
 PAGE_SIZE = 100
 """The most clusters that one PlacementDecision holds."""
@@ -69,10 +66,6 @@ class Grouping:
         return tuple((g.index, g.name, len(g.clusters), tuple(pages[g.index])) for g in self.groups)
 
 
-Bucket = tuple[str, Sequence[str]]
-"""A name ("" for the rest) and the ordered clusters that share it, before cutting."""
-
-
 def group(
     placement: Placement,
     clusters: Sequence[Cluster],
@@ -89,7 +82,8 @@ def group(
         clusters: the selection; a name that occurs twice counts once.
         profile: whose arithmetic and validation.
         scores: where given, clusters go by falling score, then name; otherwise by name.
-        before: where given, the decisions as they are: as few clusters as possible change place.
+        before: where given, the decisions whose groups count (`sticky.told_pages`): as few clusters
+            as possible change place.
 
     Cost: O(n log n) in clusters, and O(n) for each named group.
     """
@@ -109,10 +103,26 @@ def group(
     buckets, rest = split(chosen, names)
     if bad is None:
         buckets.append(("", rest))
-        groups = cut(buckets, length, before) or (Group(0, "", ()),)
-    else:
-        groups = cut(buckets, length)
+    if bad is None and before:
+        return _sticky(placement.name, buckets, length, before)
+    groups = cut(buckets, length)
+    if bad is None:
+        groups = groups or (Group(0, "", ()),)
     return Grouping(groups, paginate(placement.name, groups), bad)
+
+
+def _sticky(
+    placement: str, buckets: Sequence[Bucket], length: int, before: Sequence[Decision]
+) -> Grouping:
+    found = regroup(buckets, length, before, PAGE_SIZE)
+    taken = [page.name for page in before]
+    named = page_names(found, taken, lambda number: page_name(placement, number))
+    pages = [
+        DecisionPage(name, _labels(placement, each.group), clusters, each.group)
+        for each, names in zip(found, named, strict=True)
+        for name, (_, clusters) in zip(names, each.sheets, strict=True)
+    ]
+    return Grouping(tuple(each.group for each in found), tuple(pages))
 
 
 def split(
@@ -133,95 +143,37 @@ def split(
     return buckets, [c.name for c in rest]
 
 
-def cut(
-    buckets: Sequence[Bucket], length: int, before: Sequence[Decision] = ()
-) -> tuple[Group, ...]:
-    """Groups of at most ``length`` (0: no limit), numbered through. An empty bucket makes none.
-
-    ``before``: the decisions as they are, where as few clusters as possible are to change place. Then
-    members of a group are in the order of their pages, so that pages keep theirs.
-    """
+def cut(buckets: Sequence[Bucket], length: int) -> tuple[Group, ...]:
+    """Groups of at most ``length`` (0: no limit), numbered through. An empty bucket makes none."""
     groups: list[Group] = []
     for name, members in buckets:
         limit = length or len(members) or 1
-        kept = _kept(name, members, before, limit)
-        placed = {cluster for group in kept for cluster in group}
-        fresh = [cluster for cluster in members if cluster not in placed] if placed else members
-        for group in kept:
-            room = limit - len(group)
-            group.extend(fresh[:room])
-            fresh = fresh[room:]
-        kept += [list(fresh[at : at + limit]) for at in range(0, len(fresh), limit)]
-        for found in kept:
-            if found:
-                groups.append(Group(len(groups), name, tuple(_within_pages(found, before))))
+        for at in range(0, len(members), limit):
+            groups.append(Group(len(groups), name, tuple(members[at : at + limit])))
     return tuple(groups)
-
-
-def _kept(
-    name: str, members: Sequence[str], before: Sequence[Decision], limit: int
-) -> list[list[str]]:
-    """The present groups of this name with those members that stay, at most ``limit`` of each."""
-    wanted = set(members) if before else set()
-    found: dict[int, list[str]] = {}
-    for page in sorted(before, key=_position):
-        if page.group_name == name and page.group_index is not None:
-            group = found.setdefault(page.group_index, [])
-            for cluster in page.clusters:
-                if cluster in wanted and len(group) < limit:
-                    wanted.discard(cluster)
-                    group.append(cluster)
-    return [found[index] for index in sorted(found)]
-
-
-def _position(page: Decision) -> tuple[int, int, str]:
-    number = parse_digits(page.name.rpartition("-")[2])
-    index = -1 if page.group_index is None else page.group_index
-    return index, number or 0, page.name
-
-
-def _within_pages(clusters: Sequence[str], before: Sequence[Decision]) -> list[str]:
-    """The clusters by page: each page keeps its own, newcomers fill the gaps, then the last do.
-
-    Moves at most as many clusters to another page as gaps are left.
-    """
-    if not before:
-        return list(clusters)
-    page_of: dict[str, int] = {}
-    for number, page in enumerate(sorted(before, key=_position)):
-        for cluster in page.clusters:
-            page_of.setdefault(cluster, number)
-    by_page: dict[int, list[str]] = {}
-    fresh: deque[str] = deque()
-    for cluster in clusters:
-        if cluster in page_of:
-            by_page.setdefault(page_of[cluster], []).append(cluster)
-        else:
-            fresh.append(cluster)
-    pages = [by_page[number] for number in sorted(by_page)]
-    for at, members in enumerate(pages):
-        while len(members) < PAGE_SIZE and fresh:
-            members.append(fresh.popleft())
-        while len(members) < PAGE_SIZE and at + 1 < len(pages):
-            members.append(pages[-1].pop())
-            if not pages[-1]:
-                pages.pop()
-    return [cluster for members in pages for cluster in members] + list(fresh)
 
 
 def paginate(placement: str, groups: Sequence[Group]) -> tuple[DecisionPage, ...]:
     """The PlacementDecisions of these groups, numbered through from 1; an empty group has one."""
     pages: list[DecisionPage] = []
     for each in groups:
-        labels = {
-            PLACEMENT_LABEL: placement,
-            GROUP_NAME_LABEL: each.name,
-            GROUP_INDEX_LABEL: str(each.index),
-        }
+        labels = _labels(placement, each)
         for at in range(0, len(each.clusters) or 1, PAGE_SIZE):
-            name = f"{placement}-decision-{len(pages) + 1}"
+            name = page_name(placement, len(pages) + 1)
             pages.append(DecisionPage(name, labels, each.clusters[at : at + PAGE_SIZE], each))
     return tuple(pages)
+
+
+def page_name(placement: str, number: int) -> str:
+    return f"{placement}-decision-{number}"
+
+
+def _labels(placement: str, group: Group) -> dict[str, str]:
+    return {
+        PLACEMENT_LABEL: placement,
+        GROUP_NAME_LABEL: group.name,
+        GROUP_INDEX_LABEL: str(group.index),
+    }
 
 
 def _ordered(clusters: Sequence[Cluster], scores: Mapping[str, int] | None) -> list[Cluster]:

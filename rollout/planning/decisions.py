@@ -4,7 +4,8 @@ Pages are PlacementDecisions. While they are rewritten no cluster is ever missin
 reaches its new page before it leaves the old one. Mostly that is an order of the pages, in which each
 is written once; pages that exchange clusters, and those that wait for these, are written twice. Pages
 that only lose clusters follow when all others have theirs, then pages nobody wants go, then the status
-tells of it all.
+tells of it all. Where groups are sticky the status comes before the pages go: until it tells of the new
+groups, those before them can be read from the pages that it names.
 Source: OCM placement spec 3.2 to 3.6. Differences: adding comes before removing, labels of others
 are kept and the owner reference is repaired, scores in the decisions.
 """
@@ -44,7 +45,8 @@ class PlacementOutcome:
     """What an evaluation of a placement came to, before anything is written.
 
     ``grouping`` None: there is none, the decisions stay as they are. ``status`` may differ from the
-    selection's where the grouping failed. ``broken`` names the sets that could not be read.
+    selection's where the grouping failed. ``broken`` names the sets that could not be read. ``is_sticky``:
+    the groups follow from those that the status tells of.
     """
 
     profile: Profile
@@ -55,6 +57,7 @@ class PlacementOutcome:
     grouping: Grouping | None
     status: EvaluationStatus
     broken: tuple[str, ...] = ()
+    is_sticky: bool = False
 
     @property
     def keeps_decisions(self) -> bool:
@@ -92,7 +95,8 @@ def writes(
     }
     if pages.scores_written:
         status["lastScoreUpdateTime"] = rfc3339(now)
-    waves = (*pages.waves(), *_status_wave(placement, status))
+    told, deletes = _status_wave(placement, status), pages.deletes()
+    waves = (*pages.waves(), *((*told, *deletes) if outcome.is_sticky else (*deletes, *told)))
     notes = (*pages.notes(), *_trouble(placement, outcome))
     recheck = earliest(outcome.selection.recheck_at, pages.scores_due)
     return Plan(waves, recheck_at=recheck, notes=notes) if waves or recheck else NOTHING
@@ -293,9 +297,13 @@ class _Pages:
         losses = [self._fill(page, page.clusters, again) for page in left if moving[page.name]]
         emptied = [self._fill(p, p.clusters, fixed) for p in self.changed if self._only_loses(p)]
         scores = [self._fill(page, page.clusters, fixed) for page in self.rescored]
-        deletes = [Delete(self._ref(d.name), d.uid) for d in self.redundant]
-        waves: list[Sequence[Write]] = [meta, *filled, gains, [*losses, *emptied], scores, deletes]
+        waves: list[Sequence[Write]] = [meta, *filled, gains, [*losses, *emptied], scores]
         return tuple(tuple(wave) for wave in waves if wave)
+
+    def deletes(self) -> tuple[tuple[Write, ...], ...]:
+        """The pages that nobody wants, as a wave of their own; no wave where there are none."""
+        wave = tuple(Delete(self._ref(page.name), page.uid) for page in self.redundant)
+        return (wave,) if wave else ()
 
     def _moving(self, page: DecisionPage) -> list[str]:
         """The clusters that leave the page for another one."""

@@ -28,6 +28,7 @@ from rollout.placement.grouping import Profile, group
 from rollout.placement.index import Pool
 from rollout.placement.ocm import mapping
 from rollout.placement.scheduler import DEFAULT_PLUGINS, Plugins, check, select
+from rollout.placement.sticky import told_pages
 from rollout.planning.decisions import PlacementOutcome, writes
 from rollout.planning.plan import NOTHING, UNFINISHED, Plan
 
@@ -380,7 +381,8 @@ def _outcome(
     is_sticky = placement.annotations.get(DECISION_ORDER) == "sticky" and profile == "strict"
     # Sticky groups take newcomers by name, whatever the order of the others.
     scores = selection.total_by_cluster() if by_score and not is_sticky else None
-    grouping = group(placement, chosen, profile, scores=scores, before=own if is_sticky else ())
+    before = told_pages(placement, own) if is_sticky else ()
+    grouping = group(placement, chosen, profile, scores=scores, before=before)
     if grouping.misconfigured is not None:
         status = EvaluationStatus(EvaluationCode.MISCONFIGURED, "", (grouping.misconfigured,))
     else:
@@ -394,4 +396,5 @@ def _outcome(
         grouping=grouping,
         status=status,
         broken=candidates.broken,
+        is_sticky=is_sticky,
     )

@@ -194,16 +194,6 @@ def test_beyond_the_longest_order_pages_are_written_twice_and_nobody_is_missing(
     assert world.decided() == names[1:]
 
 
-def test_sticky_pages_do_not_move_for_an_early_newcomer() -> None:
-    world = simple("b", "c", "d")
-    world.placement(groups(size=2), annotations={"rollout-engine.io/decision-order": "sticky"})
-    world.settle()
-    world.cluster("a")
-    world.settle()
-
-    assert list(world.pages().values()) == [["b", "c"], ["d", "a"]]
-
-
 # Scores.
 
 BY_SCORE = {"sortBy": "Score", "prioritizerPolicy": {"mode": "Exact", "configurations": [
