@@ -1,6 +1,6 @@
 """A Placement: what it asks of the scheduler, and what was decided."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 from rollout.errors import ConfigError
@@ -137,3 +137,18 @@ class Group:
             raise ConfigError(
                 f'Group.clusters: {self.clusters!r} is not valid: a tuple of names, as ("eu-1",)'
             )
+
+
+def owned(placement: Placement, labelled: Sequence[Decision]) -> tuple[Decision, ...]:
+    """Without those that another controller owns: a label alone makes nothing ours."""
+    return tuple(d for d in labelled if not is_foreign(placement, d))
+
+
+def is_foreign(placement: Placement, decision: Decision) -> bool:
+    """Whether something other than this Placement (of any uid) controls the object."""
+    owners = decision.raw.get("metadata", {}).get("ownerReferences") or ()
+    return any(
+        owner.get("controller")
+        and (owner.get("kind"), owner.get("name")) != ("Placement", placement.name)
+        for owner in owners
+    )

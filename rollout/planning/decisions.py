@@ -12,27 +12,26 @@ are kept and the owner reference is repaired, scores in the decisions.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 
 from rollout.model.conditions import Condition, merge
-from rollout.model.instants import parse_instant, rfc3339
+from rollout.model.instants import rfc3339
 from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
 from rollout.model.names import PLACEMENT_MISCONFIGURED, PLACEMENT_SATISFIED
 from rollout.model.ownership import owned_by
 from rollout.model.placement import Decision, Placement
 from rollout.model.writes import Create, Delete, Patch, PatchStatus
 from rollout.placement.framework import (
-    FOREVER,
     EvaluationCode,
     EvaluationStatus,
     PlacementSelection,
     earliest,
-    later,
 )
 from rollout.placement.grouping import DecisionPage, Grouping, Profile
 from rollout.planning.notes import page_notes
 from rollout.planning.plan import NOTHING, Note, Plan, Write
+from rollout.planning.scores import ToldScores
 
 LONGEST_ORDER = 32
 """Waves that pages may take in their order: each takes a round trip."""
@@ -46,7 +45,7 @@ class PlacementOutcome:
 
     ``grouping`` None: there is none, the decisions stay as they are. ``status`` may differ from the
     selection's where the grouping failed. ``broken`` names the sets that could not be read. ``is_sticky``:
-    the groups follow from those that the status tells of.
+    the groups follow from those that the status tells of. ``scores`` None: decisions have no say of any.
     """
 
     profile: Profile
@@ -58,6 +57,7 @@ class PlacementOutcome:
     status: EvaluationStatus
     broken: tuple[str, ...] = ()
     is_sticky: bool = False
+    scores: ToldScores | None = None
 
     @property
     def keeps_decisions(self) -> bool:
@@ -79,7 +79,7 @@ def writes(
         return Plan(
             waves, recheck_at=outcome.selection.recheck_at, notes=_trouble(placement, outcome)
         )
-    pages = _Pages(placement, outcome, own, lookup, now=now)
+    pages = _Pages(placement, outcome, own, lookup)
     status: Obj = {
         "numberOfSelectedClusters": len(outcome.selection.chosen),
         "decisionGroups": [
@@ -224,7 +224,6 @@ class _Pages:
         outcome: PlacementOutcome,
         own: Sequence[Decision],
         lookup: Lookup,
-        now: datetime,
     ) -> None:
         assert outcome.grouping is not None, "pages need a grouping"
         self.placement = placement
@@ -235,39 +234,39 @@ class _Pages:
         names = {page.name for page in self.wanted}
         self.redundant = [d for d in own if d.name not in names]
         self.chosen = frozenset(outcome.selection.chosen)
-        # Told of only where somebody asks for them: OCM writes none, and pages change with each score.
-        self.by_score = self.strict and placement.sort_by == "Score"
-        self.scores = outcome.selection.total_by_cluster() if self.by_score else {}
+        self.told = outcome.scores
+        self.scores = self.told.by_cluster if self.told is not None else {}
         self.changed = [p for p in self.wanted if p.clusters != self._clusters(p)]
-        self.scores_due: datetime | None = None
-        self.scores_written = False
-        self.rescored = self._rescored(now) if self.strict else []
+        self.rescored = self._rescored()
+
+    @property
+    def scores_due(self) -> datetime | None:
+        return self.told.due if self.told is not None else None
+
+    @property
+    def scores_written(self) -> bool:
+        """Whether the latest scores are written, on whatever page."""
+        if self.told is None or self.told.held:
+            return False
+        by_score = self.placement.sort_by == "Score"
+        return bool(self.rescored or (self.changed and by_score))
 
     def _clusters(self, page: DecisionPage) -> tuple[str, ...]:
         known = self.there[page.name]
         return () if known is None else known.clusters
 
-    def _rescored(self, now: datetime) -> list[DecisionPage]:
+    def _rescored(self) -> list[DecisionPage]:
         """Pages of which only scores changed, when it is time to write those."""
+        if self.told is None or self.told.held:
+            return []
         changed = {page.name for page in self.changed}
-        found = [
+        return [
             page
             for page in self.wanted
             if page.name not in changed
             and page.clusters
             and self._scores(page) != self._stored(page)
         ]
-        limit = timedelta(seconds=self.placement.score_rate_limit_seconds)
-        status = self.placement.raw.get("status") or {}
-        last = parse_instant(status.get("lastScoreUpdateTime"))
-        if last is None and self.changed and self.by_score:
-            self.scores_written = True
-        due = now if last is None else later(last, limit)
-        if found and now < due:
-            self.scores_due = None if due == FOREVER else due
-            return []
-        self.scores_written = self.scores_written or bool(found)
-        return found
 
     def _stored(self, page: DecisionPage) -> tuple[int, ...] | None:
         known = self.there[page.name]

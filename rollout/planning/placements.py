@@ -18,7 +18,7 @@ from rollout.errors import ConfigError, PluginError
 from rollout.model.cluster import ClusterSet, ClusterSetBinding, Score
 from rollout.model.kinds import PLACEMENT
 from rollout.model.names import DECISION_ORDER, SCHEDULING_DISABLED, SEMANTICS
-from rollout.model.placement import Decision, Placement
+from rollout.model.placement import Decision, Placement, owned
 from rollout.model.problems import joined
 from rollout.placement import ocm
 from rollout.placement.cel.screening import Screening, Unfinished
@@ -31,6 +31,7 @@ from rollout.placement.scheduler import DEFAULT_PLUGINS, Plugins, check, select
 from rollout.placement.sticky import told_pages
 from rollout.planning.decisions import PlacementOutcome, writes
 from rollout.planning.plan import NOTHING, UNFINISHED, Plan
+from rollout.planning.scores import told_scores
 
 
 class PlacementView(Protocol):
@@ -239,7 +240,7 @@ class PlacementPlanner:
             selection = PlacementSelection(
                 EvaluationStatus(EvaluationCode.ERROR, "", (str(fault),))
             )
-        return _outcome("strict", placement, candidates, selection, own=own)
+        return _outcome("strict", placement, candidates, selection, own=own, now=now)
 
     def _as_ocm(
         self,
@@ -259,7 +260,7 @@ class PlacementPlanner:
             selection = ocm.select(cycle, candidates.pool)
         except ConfigError:
             return None  # OCM's pass panics
-        return _outcome("ocm", placement, candidates, selection, own=own)
+        return _outcome("ocm", placement, candidates, selection, own=own, now=now)
 
     def _cycle(
         self,
@@ -292,21 +293,6 @@ def profile_of(placement: Placement, default: Profile = "strict") -> Profile:
     if asked == "ocm" or (asked != "strict" and default == "ocm"):
         return "ocm"
     return "strict"
-
-
-def owned(placement: Placement, labelled: Sequence[Decision]) -> tuple[Decision, ...]:
-    """Without those that another controller owns: a label alone makes nothing ours."""
-    return tuple(d for d in labelled if not is_foreign(placement, d))
-
-
-def is_foreign(placement: Placement, decision: Decision) -> bool:
-    """Whether something other than this Placement (of any uid) controls the object."""
-    owners = decision.raw.get("metadata", {}).get("ownerReferences") or ()
-    return any(
-        owner.get("controller")
-        and (owner.get("kind"), owner.get("name")) != (PLACEMENT.name, placement.name)
-        for owner in owners
-    )
 
 
 def clusters_of(decisions: Sequence[Decision]) -> frozenset[str]:
@@ -374,13 +360,15 @@ def _outcome(
     candidates: Candidates,
     selection: PlacementSelection,
     own: Sequence[Decision],
+    now: datetime,
 ) -> PlacementOutcome:
     source = candidates.pool.source
     chosen = source.pool(source.bits(selection.chosen))
     by_score = profile == "strict" and placement.sort_by == "Score"
+    told = told_scores(placement, selection, own, now) if profile == "strict" else None
     is_sticky = placement.annotations.get(DECISION_ORDER) == "sticky" and profile == "strict"
     # Sticky groups take newcomers by name, whatever the order of the others.
-    scores = selection.total_by_cluster() if by_score and not is_sticky else None
+    scores = told.by_cluster if told is not None and by_score and not is_sticky else None
     before = told_pages(placement, own) if is_sticky else ()
     grouping = group(placement, chosen, profile, scores=scores, before=before)
     if grouping.misconfigured is not None:
@@ -397,4 +385,5 @@ def _outcome(
         status=status,
         broken=candidates.broken,
         is_sticky=is_sticky,
+        scores=told,
     )

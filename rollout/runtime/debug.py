@@ -19,13 +19,13 @@ from rollout.clock import Clock
 from rollout.errors import HubError
 from rollout.fleet.fleet import Fleet
 from rollout.model.kinds import PLACEMENT, Obj
-from rollout.model.placement import Decision, Placement
+from rollout.model.placement import Decision, Placement, owned
 from rollout.model.problems import joined
 from rollout.placement.cel.bounds import SLICE_STEPS
 from rollout.placement.cel.screening import Screening, Unfinished
 from rollout.placement.explain import debug_json
 from rollout.planning.decisions import misconfigured, satisfied
-from rollout.planning.placements import PlacementPlanner, owned
+from rollout.planning.placements import PlacementPlanner
 from rollout.runtime.health import LARGEST_BODY, Request, Response, bearer_token, in_json
 from rollout.runtime.reviews import Reviews, User
 
