@@ -225,6 +225,10 @@ def _check_metadata(ref: Ref, meta: Obj, old: Obj) -> None:
         raise Invalid(
             f"cannot write {ref}: metadata.ownerReferences must each have apiVersion, kind, name, uid"
         )
+    if owners and sum(owner.get("controller") is True for owner in owners) > 1:
+        raise Invalid(
+            f"cannot write {ref}: metadata.ownerReferences: only one can have controller set to true"
+        )
 
 
 @lru_cache(maxsize=8_192)

@@ -12,7 +12,7 @@ refuses counts written as strings, and on a bad selector returns the groups made
 ``strict`` computes in integers, takes such strings as counts, and returns no group at all.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from operator import not_
@@ -25,7 +25,7 @@ from rollout.model.placement import Decision, Group, NamedGroup, Placement
 from rollout.model.problems import joined
 from rollout.model.selectors import Requirement
 from rollout.placement import ocm
-from rollout.placement.sticky import Bucket, page_names, regroup
+from rollout.placement.sticky import Bucket, free_name, number_of, page_names, regroup
 
 PAGE_SIZE = 100
 """The most clusters that one PlacementDecision holds."""
@@ -33,6 +33,13 @@ PAGE_SIZE = 100
 _STRATEGY = "spec.decisionStrategy"
 
 Profile = Literal["strict", "ocm"]
+
+Barred = Callable[[str], bool]
+"""Whether no page can have the name, since it is that of an object of somebody else."""
+
+
+def none_barred(_name: str) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,7 @@ def group(
     *,
     scores: Mapping[str, int] | None = None,
     before: Sequence[Decision] = (),
+    is_barred: Barred = none_barred,
 ) -> Grouping:
     """Group the selected ``clusters``, whose order does not matter.
 
@@ -104,19 +112,25 @@ def group(
     if bad is None:
         buckets.append(("", rest))
     if bad is None and before:
-        return _sticky(placement.name, buckets, length, before)
+        return _sticky(placement.name, buckets, length, before, is_barred)
     groups = cut(buckets, length)
     if bad is None:
         groups = groups or (Group(0, "", ()),)
-    return Grouping(groups, paginate(placement.name, groups), bad)
+    return Grouping(groups, paginate(placement.name, groups, is_barred), bad)
 
 
 def _sticky(
-    placement: str, buckets: Sequence[Bucket], length: int, before: Sequence[Decision]
+    placement: str,
+    buckets: Sequence[Bucket],
+    length: int,
+    before: Sequence[Decision],
+    is_barred: Barred,
 ) -> Grouping:
     found = regroup(buckets, length, before, PAGE_SIZE)
     taken = [page.name for page in before]
-    named = page_names(found, taken, lambda number: page_name(placement, number))
+    named = page_names(
+        found, taken, lambda number: page_name(placement, number), is_barred=is_barred
+    )
     pages = [
         DecisionPage(name, _labels(placement, each.group), clusters, each.group)
         for each, names in zip(found, named, strict=True)
@@ -153,13 +167,19 @@ def cut(buckets: Sequence[Bucket], length: int) -> tuple[Group, ...]:
     return tuple(groups)
 
 
-def paginate(placement: str, groups: Sequence[Group]) -> tuple[DecisionPage, ...]:
-    """The PlacementDecisions of these groups, numbered through from 1; an empty group has one."""
+def paginate(
+    placement: str, groups: Sequence[Group], is_barred: Barred = none_barred
+) -> tuple[DecisionPage, ...]:
+    """The PlacementDecisions of these groups, numbered through from 1; an empty group has one.
+
+    Numbers whose names are barred are left out.
+    """
     pages: list[DecisionPage] = []
     for each in groups:
         labels = _labels(placement, each)
         for at in range(0, len(each.clusters) or 1, PAGE_SIZE):
-            name = page_name(placement, len(pages) + 1)
+            last = number_of(pages[-1].name) if pages else 0
+            name = free_name(last, lambda number: page_name(placement, number), is_barred)
             pages.append(DecisionPage(name, labels, each.clusters[at : at + PAGE_SIZE], each))
     return tuple(pages)
 

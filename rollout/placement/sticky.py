@@ -167,13 +167,17 @@ def _close_gaps(rows: list[list[str]], fresh: deque[str], page_size: int) -> Non
 
 
 def page_names(
-    found: Sequence[Regrouped], taken: Sequence[str], name_of: Callable[[int], str]
+    found: Sequence[Regrouped],
+    taken: Sequence[str],
+    name_of: Callable[[int], str],
+    is_barred: Callable[[str], bool],
 ) -> list[list[str]]:
     """The names of each group's pages. New ones get free numbers, in a group behind its others.
 
     Args:
         taken: the names of all pages whose group is told of.
         name_of: the name of the page of a number.
+        is_barred: whether a page cannot have the name.
     """
     used, newest = set(taken), 0
     named: list[list[str]] = []
@@ -181,7 +185,8 @@ def page_names(
         names: list[str] = []
         is_new = not each.sheets[0][0]
         for kept, _ in each.sheets:
-            name = kept or _free(used, number_of(names[-1]) if names else newest, name_of)
+            last = number_of(names[-1]) if names else newest
+            name = kept or free_name(last, name_of, lambda name: name in used or is_barred(name))
             newest = number_of(name) if is_new else newest
             used.add(name)
             names.append(name)
@@ -189,8 +194,9 @@ def page_names(
     return named
 
 
-def _free(used: set[str], last: int, name_of: Callable[[int], str]) -> str:
+def free_name(last: int, name_of: Callable[[int], str], is_barred: Callable[[str], bool]) -> str:
+    """The first name behind that of number ``last`` that is not barred."""
     number = last + 1
-    while (name := name_of(number)) in used:
+    while is_barred(name := name_of(number)):
         number += 1
     return name

@@ -18,13 +18,13 @@ from rollout.errors import ConfigError, PluginError
 from rollout.model.cluster import ClusterSet, ClusterSetBinding, Score
 from rollout.model.kinds import PLACEMENT
 from rollout.model.names import DECISION_ORDER, SCHEDULING_DISABLED, SEMANTICS
-from rollout.model.placement import Decision, Placement, owned
+from rollout.model.placement import Decision, Placement, is_foreign, owned
 from rollout.model.problems import joined
 from rollout.placement import ocm
 from rollout.placement.cel.screening import Screening, Unfinished
 from rollout.placement.explain import ClusterEvaluation, explain
 from rollout.placement.framework import Cycle, EvaluationCode, EvaluationStatus, PlacementSelection
-from rollout.placement.grouping import Profile, group
+from rollout.placement.grouping import Barred, Profile, group, none_barred
 from rollout.placement.index import Pool
 from rollout.placement.ocm import mapping
 from rollout.placement.scheduler import DEFAULT_PLUGINS, Plugins, check, select
@@ -240,7 +240,8 @@ class PlacementPlanner:
             selection = PlacementSelection(
                 EvaluationStatus(EvaluationCode.ERROR, "", (str(fault),))
             )
-        return _outcome("strict", placement, candidates, selection, own=own, now=now)
+        barred = _barred(placement, view)
+        return _outcome("strict", placement, candidates, selection, own=own, now=now, barred=barred)
 
     def _as_ocm(
         self,
@@ -293,6 +294,14 @@ def profile_of(placement: Placement, default: Profile = "strict") -> Profile:
     if asked == "ocm" or (asked != "strict" and default == "ocm"):
         return "ocm"
     return "strict"
+
+
+def _barred(placement: Placement, view: PlacementView) -> Barred:
+    def is_barred(name: str) -> bool:
+        known = view.decision(f"{placement.namespace}/{name}")
+        return known is not None and is_foreign(placement, known)
+
+    return is_barred
 
 
 def clusters_of(decisions: Sequence[Decision]) -> frozenset[str]:
@@ -361,6 +370,7 @@ def _outcome(
     selection: PlacementSelection,
     own: Sequence[Decision],
     now: datetime,
+    barred: Barred = none_barred,
 ) -> PlacementOutcome:
     source = candidates.pool.source
     chosen = source.pool(source.bits(selection.chosen))
@@ -370,7 +380,7 @@ def _outcome(
     # Sticky groups take newcomers by name, whatever the order of the others.
     scores = told.by_cluster if told is not None and by_score and not is_sticky else None
     before = told_pages(placement, own) if is_sticky else ()
-    grouping = group(placement, chosen, profile, scores=scores, before=before)
+    grouping = group(placement, chosen, profile, scores=scores, before=before, is_barred=barred)
     if grouping.misconfigured is not None:
         status = EvaluationStatus(EvaluationCode.MISCONFIGURED, "", (grouping.misconfigured,))
     else:

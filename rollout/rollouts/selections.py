@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 
 from rollout.model import names
-from rollout.model.placement import Decision, Group, Placement
+from rollout.model.placement import Decision, Group, Placement, owned
 from rollout.model.policy import Policy
 from rollout.model.replicaset import RolloutSpec
 from rollout.model.waits import Reason, Wait
@@ -85,6 +85,8 @@ def read_selection(
     if placement is None:
         message = f"placement {key} does not exist; create it, or correct the placementRef"
         return Reading(before.selection, hold=Wait(Reason.PLACEMENT_NOT_FOUND, message))
+    if _decided_here(placement, policy):
+        decisions = owned(placement, decisions)
     torn = contradiction(placement, decisions)
     if torn:
         hold = Wait(Reason.TORN_DECISIONS, f"decisions of placement {key}: {torn}")

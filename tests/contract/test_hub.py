@@ -11,6 +11,8 @@ from rollout.hub.base import EmbeddedHub, Listing
 from rollout.model.kinds import CONFIG_MAP, MANAGED_CLUSTER, MANIFEST_WORK, Kind, Obj, Ref
 from tests.support.hubs import MAP, WORK, Make, version_of, work
 
+CONTROLLER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "u", "controller": True}
+
 # Create
 
 
@@ -120,6 +122,7 @@ def test_a_generated_name_has_the_stem_and_five_more_characters(hub: EmbeddedHub
         pytest.param(WORK, work(annotations={"a": 1}), id="annotation is a number"),
         pytest.param(WORK, work(finalizers="x"), id="finalizers are a string"),
         pytest.param(WORK, work(ownerReferences=[{"uid": "u"}]), id="owner without a name"),
+        pytest.param(WORK, work(ownerReferences=[CONTROLLER, CONTROLLER]), id="two controllers"),
     ],
 )
 def test_a_malformed_object_is_invalid_and_nothing_is_stored(

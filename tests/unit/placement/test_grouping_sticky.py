@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollout.model.placement import Decision, Group
-from rollout.placement.grouping import page_name
+from rollout.placement.grouping import none_barred, page_name
 from rollout.placement.sticky import Bucket, page_names, regroup
 
 PAGE_SIZE = 100
@@ -15,7 +15,9 @@ def cut(buckets: list[Bucket], length: int, before: list[Decision]) -> tuple[Gro
 
 def pages(buckets: list[Bucket], length: int, before: list[Decision]) -> list[Decision]:
     found = regroup(buckets, length, before, PAGE_SIZE)
-    named = page_names(found, [page.name for page in before], lambda n: page_name("p", n))
+    named = page_names(
+        found, [page.name for page in before], lambda n: page_name("p", n), none_barred
+    )
     return [
         Decision(
             "ns",

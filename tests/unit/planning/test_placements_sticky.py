@@ -85,3 +85,26 @@ def test_a_label_of_a_sticky_page_that_somebody_edits_moves_nobody() -> None:
 
     assert world.pages() == {"p-decision-1": ["a", "b"], "p-decision-2": ["c", "d"]}
     assert in_groups(world) == [["a", "b"], ["c", "d"]]
+
+
+@pytest.mark.parametrize("order", ["ClusterName", "sticky"])
+def test_a_page_takes_the_next_name_where_another_controller_has_an_object_of_its_own(
+    order: str,
+) -> None:
+    world = simple("a", "b", "c")
+    owner = {"kind": "Other", "name": "o", "controller": True}
+    meta = {"namespace": "ns", "name": "p-decision-2", "ownerReferences": [owner]}
+    world.put(PLACEMENT_DECISION, {"metadata": meta})
+    theirs = world.objects[Ref(PLACEMENT_DECISION, "ns/p-decision-2")]
+    world.placement(groups(size=2), annotations={"rollout-engine.io/decision-order": order})
+    world.settle()
+
+    assert world.pages() == {"p-decision-1": ["a", "b"], "p-decision-2": [], "p-decision-3": ["c"]}
+    assert in_groups(world) == [["a", "b"], ["c"]]
+    assert world.objects[Ref(PLACEMENT_DECISION, "ns/p-decision-2")] is theirs
+
+    for name in "de":
+        world.cluster(name)
+    world.settle()
+    assert in_groups(world) == [["a", "b"], ["c", "d"], ["e"]]
+    assert list(world.pages()) == [f"p-decision-{n}" for n in (1, 2, 3, 4)]
