@@ -90,8 +90,7 @@ def group(
         clusters: the selection; a name that occurs twice counts once.
         profile: whose arithmetic and validation.
         scores: where given, clusters go by falling score, then name; otherwise by name.
-        before: where given, the decisions whose groups count (`sticky.told_pages`): as few clusters
-            as possible change place.
+        before: decisions whose groups count (`sticky.told_pages`): few clusters change place.
 
     Cost: O(n log n) in clusters, and O(n) for each named group.
     """
@@ -109,14 +108,24 @@ def group(
         return Grouping((), (), str(refusal))
 
     buckets, rest = split(chosen, names)
-    if bad is None:
-        buckets.append(("", rest))
-    if bad is None and before:
-        return _sticky(placement.name, buckets, length, before, is_barred)
-    groups = cut(buckets, length)
-    if bad is None:
-        groups = groups or (Group(0, "", ()),)
-    return Grouping(groups, paginate(placement.name, groups, is_barred), bad)
+    if bad is not None:
+        groups = cut(buckets, length)
+        return Grouping(groups, paginate(placement.name, groups, is_barred), bad)
+    buckets.append(("", rest))
+    return _grouped(placement.name, buckets, length, before=before, is_barred=is_barred)
+
+
+def _grouped(
+    placement: str,
+    buckets: Sequence[Bucket],
+    length: int,
+    before: Sequence[Decision],
+    is_barred: Barred,
+) -> Grouping:
+    if before:
+        return _sticky(placement, buckets, length, before=before, is_barred=is_barred)
+    groups = cut(buckets, length) or (Group(0, "", ()),)
+    return Grouping(groups, paginate(placement, groups, is_barred))
 
 
 def _sticky(
