@@ -19,7 +19,7 @@ from rollout.planning.addons_status import AddOnShareReport, halted, status_of
 from rollout.planning.notes import STARTED, calendar_notes, repair_notes, step_notes, verdict_on
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Note, Plan, Write
-from rollout.planning.removals import NONE, Removals
+from rollout.planning.removals import NONE, Removals, counted
 from rollout.planning.views import AddOnView
 from rollout.rollouts.addon_configs import (
     CONFIGURED,
@@ -74,6 +74,9 @@ class _AddOnPass(Pass):
         decided = self._decide(hold)
         steps = {key: each.step for key, each in decided.items()}
         gone = self._uninstalls() if hold is None else NONE
+        self.decided = decided = counted(
+            workload, decided, gone.writes, self.view.is_detached, self.view.policy, now
+        )
         self._touched.update(write.ref.namespace for write in gone.writes)
         writes = self._brought(steps) if hold is None else []
         writes += self._statuses(hold)

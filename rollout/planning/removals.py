@@ -4,8 +4,8 @@ A work is removed when its cluster is selected no more, on a consistent read, wi
 all works go when their workload is deleted. Source: semantics rows 15-17; safety contract S11.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from rollout.model import names
@@ -19,6 +19,7 @@ from rollout.model.work import owner_label
 from rollout.model.writes import Delete, PatchStatus, RemoveFinalizer
 from rollout.planning.plan import Plan, Write
 from rollout.planning.views import ReplicaSetView
+from rollout.rollouts.facts import Decided
 from rollout.rollouts.head import Head
 from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
 from rollout.rollouts.share import PlacementShare
@@ -125,18 +126,45 @@ def brake(
     if since is not None and now < since + policy.brake_window:
         return FREE
     recent = [(at, n) for at, n in head.removals if now < at + policy.brake_window]
-    went = sum(n for _, n in recent)
+    again = [head.leaving[cluster] for cluster in going if cluster in head.leaving]
+    again = [each for each in again if now < each.at + policy.brake_window]  # they go still
+    went = sum(n for _, n in recent) - len(again)
     held, total = going, len(workload.members) + len(going) + went
     count = len(held) + went
     if count <= policy.brake_least or count * 100 <= policy.brake_share_percent * total:
         held = [cluster for cluster in going if not is_detached(cluster)]
-        total -= len(going) - len(held)
-        count = len(held) + went
+        away = sum(n for at, n in head.detached if now < at + policy.brake_window)
+        away -= sum(each.detached for each in again)
+        total -= len(going) - len(held) + away
+        count = len(held) + went - away
         is_ocm = (intents.profile or policy.profile) == "ocm"
         if is_ocm or not held or count * 2 <= total:
             return FREE
     eased_at = min((at + policy.brake_window for at, _ in recent), default=None)
     return Braking(frozenset(held), _brake_hold(held, count, total, policy), eased_at)
+
+
+def counted(
+    workload: Workload[PlacementShare],
+    decided: Mapping[str, Decided],
+    gone: Iterable[Write],
+    is_detached: Callable[[str], bool],
+    policy: Policy,
+    now: datetime,
+) -> dict[str, Decided]:
+    """The same decisions, with what goes now in the head that remembers removals: it is written down
+    before anything goes, so that whoever comes after this process counts it too (row 16).
+    """
+    clusters = {
+        write.cluster: is_detached(write.cluster)
+        for write in gone
+        if isinstance(write, Delete) and write.removed_from == workload.ref
+    }
+    first = next(iter(workload.shares), None)
+    if first is None:
+        return dict(decided)
+    head = decided[first].head.removing(clusters, now, policy.brake_window)
+    return {**decided, first: replace(decided[first], head=head)}
 
 
 def _brake_hold(held: list[str], count: int, total: int, policy: Policy) -> Wait:

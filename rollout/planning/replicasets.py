@@ -37,7 +37,7 @@ from rollout.planning.notes import (
 )
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, UNFINISHED, Note, Plan, Write
-from rollout.planning.removals import Removals, cleanup, removals
+from rollout.planning.removals import Removals, cleanup, counted, removals
 from rollout.planning.revisions import kept_contents, revision_ref, spec_kept
 from rollout.planning.status import ShareReport, is_nearly_done, status_of
 from rollout.planning.views import ReplicaSetView
@@ -95,6 +95,9 @@ class _ReplicaSetPass(Pass):
         steps = {name: each.step for name, each in self.decided.items()}
         works = self._works(steps) if hold is None else []
         gone = self._removals(hold)
+        self.decided = counted(
+            workload, self.decided, gone.writes, self.view.is_detached, self.view.policy, now
+        )
         books = [] if self.is_unwritten else [s.live.book for s in workload.shares.values()]
         reports = [
             ShareReport(share, self.decided[name], len(steps[name].touch))

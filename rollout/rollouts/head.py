@@ -25,6 +25,14 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
+class Leaving:
+    """A cluster is removed: when that was counted, and whether its ManagedCluster was deleted."""
+
+    at: datetime
+    detached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Rollback:
     """A rollback that has begun: it bars ``revision`` until the template changes or a person retries. What a
     person undid or aborted is barred again when the template comes back, while the annotation is there.
@@ -52,6 +60,8 @@ class Head:
     ``waived`` are clusters that a person skipped without naming a revision, each with the one that was
     current when that was first seen: it counts for no other (S20). ``barred_by`` is a placement that took
     ``revision`` back and that the workload names no more ("": none did): here it goes no further.
+    ``removals`` are how many clusters were removed when, ``detached`` how many of these had lost their
+    ManagedCluster. ``leaving`` are those among them of which it is not known that they are gone.
     """
 
     revision: str = ""
@@ -61,6 +71,8 @@ class Head:
     seen: frozenset[str] = frozenset()
     basis: Basis = Basis()
     removals: tuple[tuple[datetime, int], ...] = ()
+    detached: tuple[tuple[datetime, int], ...] = ()
+    leaving: Mapping[str, Leaving] = field(default_factory=dict)
     outages: tuple[tuple[datetime, datetime], ...] = ()
     opened: frozenset[str] = frozenset()
     retried: str = ""
@@ -121,13 +133,64 @@ class Head:
         """With a rollback that begins. Whoever retries the revision begins with its first stage."""
         return replace(self._begun_anew(), rollback=rollback)
 
-    def removing(self, at: datetime, window: timedelta) -> "Head":
-        """With one more removal, and without those that are longer ago than ``window``."""
-        counted = Counter({was: n for was, n in self.removals if was + window > at})
-        counted[at] += 1
-        if len(counted) > REMOVALS_KEPT:
-            counted = _by_minute(counted)
-        return replace(self, removals=tuple(sorted(counted.items())))
+    def removing(self, clusters: Mapping[str, bool], at: datetime, window: timedelta) -> "Head":
+        """With these clusters removed, each counted once however often its deletion is tried, and without
+        removals that are longer ago than ``window``.
+
+        Args:
+            clusters: each with whether its ManagedCluster is deleted.
+        """
+        if not clusters:
+            return self
+        fresh = {c: each for c, each in self.leaving.items() if each.at + window > at}
+        now = {cluster: Leaving(at, detached) for cluster, detached in clusters.items()}
+        return replace(self._counting(fresh, now, window), leaving={**fresh, **now})
+
+    def removed(self, cluster: str, at: datetime, window: timedelta, *, is_gone: bool) -> "Head":
+        """With a removal that was made only now; where it is not known whether it was, it may be tried again.
+
+        One that is not going on changes nothing: it was a twin, and the cluster counts once.
+        """
+        known = self.leaving.get(cluster)
+        if known is None:
+            return self
+        now = {cluster: replace(known, at=at)}
+        left = {c: each for c, each in self.leaving.items() if c != cluster}
+        leaving = left if is_gone else {**left, **now}
+        return replace(self._counting(self.leaving, now, window), leaving=leaving)
+
+    def knowing(self, other: "Head") -> "Head":
+        """With what another head knows of edits and removals."""
+        return replace(
+            self,
+            basis=other.basis,
+            removals=other.removals,
+            detached=other.detached,
+            leaving=other.leaving,
+        )
+
+    def _counting(
+        self, before: Mapping[str, Leaving], now: Mapping[str, Leaving], window: timedelta
+    ) -> "Head":
+        """With the removals that go on ``now`` in the place of what was counted of them ``before``."""
+        at = max(each.at for each in now.values())
+        counted = [
+            Counter({was: n for was, n in each if was + window > at})
+            for each in (self.removals, self.detached)
+        ]
+        for cluster, each in now.items():
+            known = before.get(cluster)
+            if known is not None:
+                _uncount(counted[0], known.at)
+                _uncount(counted[1], known.at if known.detached else None)
+            counted[0][each.at] += 1
+            counted[1][each.at] += each.detached
+        if len(counted[0]) > REMOVALS_KEPT:
+            counted = [_by_minute(each) for each in counted]
+        removals, detached = (
+            tuple(sorted((was, n) for was, n in each.items() if n)) for each in counted
+        )
+        return replace(self, removals=removals, detached=detached)
 
     def retrying(self, token: str, *, is_stopped: bool) -> "Head":
         """With another retry, which lifts every bar, unless somebody asks to stop the revision all the same."""
@@ -143,5 +206,17 @@ def _by_minute(counted: Counter[datetime]) -> Counter[datetime]:
     """The same removals by the full minute after them: remembered rather longer than shorter (R8)."""
     merged: Counter[datetime] = Counter()
     for at, n in counted.items():
-        merged[at.replace(second=0, microsecond=0) + timedelta(minutes=1)] += n
+        merged[_minute_after(at)] += n
     return merged
+
+
+def _uncount(counted: Counter[datetime], at: datetime | None) -> None:
+    """Take out one removal, which may be remembered by the minute."""
+    for was in () if at is None else (at, _minute_after(at)):
+        if counted[was]:
+            counted[was] -= 1
+            return
+
+
+def _minute_after(at: datetime) -> datetime:
+    return at.replace(second=0, microsecond=0) + timedelta(minutes=1)

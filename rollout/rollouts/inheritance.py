@@ -43,7 +43,7 @@ def inherited(head: Head, gone: Mapping[str, Head], there: Mapping[str, Head]) -
         retried = next((each.retried for each in reversed(others) if each.retried), "")
         first = next((each for each in gone.values() if each.basis.workload), head)
         head = replace(head, waived=waived, retried=retried)
-        head = replace(head, basis=first.basis, removals=first.removals)
+        head = head.knowing(first)
         back = next((each for each in bars.values() if each.rollback is not None), None)
         if back is not None:
             return replace(head, revision=back.revision, rollback=back.rollback)

@@ -14,7 +14,7 @@ from rollout.model.kinds import Obj, Ref
 from rollout.model.waits import Wait
 from rollout.rollouts.facts import Decided, Made, OcmStepMade, RetreatMade, StepMade
 from rollout.rollouts.handover import carried_over, ended
-from rollout.rollouts.head import Basis, Head, Rollback
+from rollout.rollouts.head import Head, Rollback
 from rollout.rollouts.holds import barred, going_back, limits_of, revision_hold
 from rollout.rollouts.line import NOT_BROUGHT, KeptContent, Retried, VerdictFound, targets_of
 from rollout.rollouts.observations import reported_of
@@ -394,6 +394,6 @@ class LiveRollout(Standings):
         judged |= dict.fromkeys(unrendered, Judgement(Phase.UNRENDERED))
         return answer, with_waiting(step, unrendered, shut, hidden), judged
 
-    def remember(self, basis: Basis, removals: tuple[tuple[datetime, int], ...]) -> None:
-        """Note what membership follows from, and what has been removed lately (row 16)."""
-        self.book.set_head(replace(self.head, basis=basis, removals=removals))
+    def remember(self, known: Head) -> None:
+        """Note what ``known`` tells of edits, and of what has been removed lately (row 16)."""
+        self.book.set_head(self.head.knowing(known))

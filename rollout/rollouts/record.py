@@ -20,7 +20,7 @@ from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.model.kinds import ROLLOUT_RECORD, Obj, Ref
 from rollout.model.ownership import owned_object
 from rollout.model.sharing import shared_text
-from rollout.rollouts.head import Basis, Head, Rollback
+from rollout.rollouts.head import Basis, Head, Leaving, Rollback
 from rollout.rollouts.line import NOT_BROUGHT, SOAKED_KEPT, Line
 from rollout.strategies.base import Health, Standing, Verdict
 
@@ -155,6 +155,10 @@ def _seldom(head: Head) -> Obj:
     found: Obj = {}
     if head.began is not None:
         found["began"] = rfc3339_micro(head.began)
+    if head.detached:
+        found["detached"] = [[rfc3339_micro(at), n] for at, n in head.detached]
+    if head.leaving:
+        found["leaving"] = _leaving(head)
     if head.opened:
         found["opened"] = sorted(head.opened)
     if head.retried:
@@ -177,6 +181,17 @@ def _seldom(head: Head) -> Obj:
             waived.setdefault(revision, []).append(cluster)
         found["waived"] = waived
     return found
+
+
+def _leaving(head: Head) -> list[Obj]:
+    """The clusters that are being removed, with those together that were counted at one instant."""
+    groups: dict[Leaving, list[str]] = {}
+    for cluster, each in sorted(head.leaving.items()):
+        groups.setdefault(each, []).append(cluster)
+    return [
+        {"at": rfc3339_micro(each.at), "detached": each.detached, "clusters": clusters}
+        for each, clusters in sorted(groups.items(), key=lambda item: item[1])
+    ]
 
 
 def read_record(pages: Iterable[Obj]) -> Record:
@@ -224,7 +239,9 @@ def _read_head(text: object) -> Head:
             _whole(basis.get("placement")),
             parse_instant(basis.get("since")),
         ),
-        removals=tuple((at, _whole(n)) for at, n in _pairs(body.get("removals")) if at is not None),
+        removals=_counts(body.get("removals")),
+        detached=_counts(body.get("detached")),
+        leaving=_read_leaving(body.get("leaving")),
         outages=tuple(
             (begin, end)
             for begin, raw_end in _pairs(body.get("outages"))
@@ -237,6 +254,20 @@ def _read_head(text: object) -> Head:
         completed=body.get("completed") is True,
         barred_by=str(body.get("barredBy") or ""),
     )
+
+
+def _counts(raw: object) -> tuple[tuple[datetime, int], ...]:
+    return tuple((at, _whole(n)) for at, n in _pairs(raw) if at is not None)
+
+
+def _read_leaving(raw: object) -> dict[str, Leaving]:
+    found: dict[str, Leaving] = {}
+    for body in raw if isinstance(raw, list) else ():
+        at = parse_instant(body.get("at")) if isinstance(body, dict) else None
+        if at is not None:
+            each = Leaving(at, body.get("detached") is True)
+            found |= dict.fromkeys(_strings(body.get("clusters")), each)
+    return found
 
 
 def _read_waived(raw: object) -> dict[str, str]:

@@ -6,6 +6,7 @@ selections. Source: semantics rows 14-16.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Generic, TypeVar
@@ -67,7 +68,6 @@ class Workload(ABC, Generic[S_co]):
         self.stale = True  # shares, members and terms may have changed since the last sync
         self.restated = False  # the terms may have, but not to whom they apply
         self.strays: set[str] = set()  # clusters that hold something of it, selected by nobody
-        self.removed: dict[str, datetime] = {}  # clusters removed lately -> when
         self.unwritten: RefusedWrite | None = None  # a part of its record that the server refuses
 
     @property
@@ -367,7 +367,7 @@ class Workload(ABC, Generic[S_co]):
         if first is None:
             return
         if before is not None and not first.live.head.basis.workload:
-            first.live.remember(before.live.head.basis, before.live.head.removals)
+            first.live.remember(before.live.head)
         found = [around.placement(share.placement_key) for share in self.shares.values()]
         if None in found:
             return  # one that is gone says nothing of what a person wants
@@ -375,18 +375,20 @@ class Workload(ABC, Generic[S_co]):
         known = first.live.head.basis
         if (known.workload, known.placement) != (asked.generation, total):
             since = now if known.workload else None
-            first.live.remember(Basis(asked.generation, total, since), first.live.head.removals)
+            basis = Basis(asked.generation, total, since)
+            first.live.remember(replace(first.live.head, basis=basis))
 
-    def note_removal(self, cluster: str, window: timedelta, now: datetime) -> None:
-        """Something was removed because its cluster is selected no more. Twins count once."""
-        is_twin = self.removed.get(cluster) == now
-        self.removed = {c: at for c, at in self.removed.items() if at + window > now}
-        self.removed[cluster] = now
+    def note_removal(
+        self, cluster: str, window: timedelta, now: datetime, *, is_gone: bool = True
+    ) -> None:
+        """What was counted when it was planned is removed only now (row 16).
+
+        ``is_gone`` False: nobody knows whether it was. It counts all the same.
+        """
         first = next(iter(self.shares.values()), None)
-        if first is None or is_twin:
-            return
-        head = first.live.head.removing(now, window)
-        first.live.remember(head.basis, head.removals)
+        if first is not None:
+            head = first.live.head.removed(cluster, now, window, is_gone=is_gone)
+            first.live.remember(head)
 
 
 def lives_of(workload: Workload[PlacementShare] | None) -> list[LiveRollout]:

@@ -305,7 +305,8 @@ class Engine:
         if isinstance(write, Delete) and write.removed_from is not None:
             workload = self.fleet.rollout(write.removed_from)
             if workload is not None:
-                workload.note_removal(write.cluster, self.fleet.policy.brake_window, now)
+                window = self.fleet.policy.brake_window
+                workload.note_removal(write.cluster, window, now, is_gone=False)
 
     def _read_back(self, ref: Ref, outcome: WriteOutcome, now: datetime) -> None:
         """Read the object. A write that failed may have been made all the same, or somebody else wrote."""

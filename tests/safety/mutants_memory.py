@@ -53,8 +53,8 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "a restart forgets what was removed lately",
         (
             RECORD,
-            'tuple((at, _whole(n)) for at, n in _pairs(body.get("removals")) if at is not None),',
-            "(),",
+            'removals=_counts(body.get("removals")),',
+            "removals=(),",
         ),
         focus="exodus",
     ),

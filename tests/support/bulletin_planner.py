@@ -10,7 +10,7 @@ from rollout.model.waits import Reason, Wait
 from rollout.model.writes import Create, Delete, Patch, PatchStatus, Touch
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Plan, Write
-from rollout.planning.removals import FREE, brake
+from rollout.planning.removals import FREE, brake, counted
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.line import cause_of
 from rollout.strategies.base import Closed
@@ -48,6 +48,8 @@ class _BulletinPass(Pass):
         self.recheck(self.workload.next_quiet())
         notices = self._notices(decided, closed) if hold is None else []
         removals = self._removals(closed) if hold is None else []
+        view = self.view
+        decided = counted(self.workload, decided, removals, view.is_detached, view.policy, self.now)
         waves = (self._pages(decided), notices, removals, self._status(decided, hold))
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),

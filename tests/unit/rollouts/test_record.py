@@ -12,7 +12,7 @@ from msgspec import structs
 
 from rollout.model import names
 from rollout.model.kinds import REPLICA_SET, ROLLOUT_RECORD, Obj, Ref
-from rollout.rollouts.head import Basis, Head, Rollback
+from rollout.rollouts.head import Basis, Head, Leaving, Rollback
 from rollout.rollouts.line import NOT_BROUGHT, Line
 from rollout.rollouts.record import (
     CLUSTERS,
@@ -103,6 +103,8 @@ HEADS = st.builds(
     seen=st.frozensets(WORDS, max_size=4),
     basis=st.builds(Basis, st.integers(0, 2**40), st.integers(0, 2**40), st.none() | INSTANTS),
     removals=st.lists(st.tuples(INSTANTS, st.integers(0, 5000)), max_size=3).map(tuple),
+    detached=st.lists(st.tuples(INSTANTS, st.integers(0, 5000)), max_size=3).map(tuple),
+    leaving=st.dictionaries(WORDS, st.builds(Leaving, INSTANTS, st.booleans()), max_size=4),
     outages=st.lists(st.tuples(INSTANTS, INSTANTS), max_size=3).map(tuple),
     began=st.none() | INSTANTS,
     opened=st.frozensets(WORDS, max_size=4),

@@ -346,7 +346,9 @@ def test_many_removals_are_remembered_by_the_minute_and_rather_longer() -> None:
     found, window = workload(d := desk("a").converge()), timedelta(minutes=10)
     began = d.clock.now()
     for n in range(250):
-        found.note_removal(f"gone-{n}", window, began + n * SEC)
+        live, at = found.shares["p"].live, began + n * SEC
+        live.remember(live.head.removing({f"gone-{n}": False}, at, window))
+        found.note_removal(f"gone-{n}", window, at)
 
     removals = found.shares["p"].live.head.removals
     assert len(removals) <= 110
