@@ -173,7 +173,7 @@ def _brake_hold(held: list[str], count: int, total: int, policy: Policy) -> Wait
     return Wait(
         Reason.REMOVAL_BRAKE,
         f"{count} of {total} clusters would lose the workload within {minutes} minutes, though "
-        f"neither it nor its placement was edited ({named}); to release them "
+        f"nobody edited its placements, or which it names ({named}); to release them "
         f"set annotation {names.RELEASE_REMOVALS} to {INSTANT_ACCEPTED}",
     )
 

@@ -14,14 +14,19 @@ REMOVALS_KEPT = 100
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The specs that the present membership follows from; ``since`` when they last changed.
+    """A hash of what a person asks for that membership follows from; ``since`` when it last changed.
 
-    ``since`` None: no change was ever seen.
+    ``of`` "": never seen; with a slash, `generations`, which records of older versions have. ``since``
+    None: no change was ever seen.
     """
 
-    workload: int = 0
-    placement: int = 0
+    of: str = ""
     since: datetime | None = None
+
+
+def generations(workload: int, placements: int) -> str:
+    """What stood in records for a hash: the generation of the workload, and the sum of its placements'."""
+    return f"{workload}/{placements}"
 
 
 @dataclass(frozen=True, slots=True)

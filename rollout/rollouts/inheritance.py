@@ -41,7 +41,7 @@ def inherited(head: Head, gone: Mapping[str, Head], there: Mapping[str, Head]) -
         others = [*gone.values(), *there.values()]
         waived = {cluster: of for each in reversed(others) for cluster, of in each.waived.items()}
         retried = next((each.retried for each in reversed(others) if each.retried), "")
-        first = next((each for each in gone.values() if each.basis.workload), head)
+        first = next((each for each in gone.values() if each.basis.of), head)
         head = replace(head, waived=waived, retried=retried)
         head = head.knowing(first)
         back = next((each for each in bars.values() if each.rollback is not None), None)

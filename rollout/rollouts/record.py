@@ -20,7 +20,7 @@ from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.model.kinds import ROLLOUT_RECORD, Obj, Ref
 from rollout.model.ownership import owned_object
 from rollout.model.sharing import shared_text
-from rollout.rollouts.head import Basis, Head, Leaving, Rollback
+from rollout.rollouts.head import Basis, Head, Leaving, Rollback, generations
 from rollout.rollouts.line import NOT_BROUGHT, SOAKED_KEPT, Line
 from rollout.strategies.base import Health, Standing, Verdict
 
@@ -138,8 +138,7 @@ def head_text(head: Head) -> str:
             "passed": sorted(head.passed),
             "seen": sorted(head.seen),
             "basis": {
-                "workload": basis.workload,
-                "placement": basis.placement,
+                "of": basis.of,
                 "since": rfc3339_micro(basis.since) if basis.since else None,
             },
             "removals": [[rfc3339_micro(at), n] for at, n in head.removals],
@@ -227,18 +226,12 @@ def _loads(text: object) -> dict[str, Any]:
 
 def _read_head(text: object) -> Head:
     body = _loads(text)
-    raw = body.get("basis")
-    basis = raw if isinstance(raw, dict) else {}
     return Head(
         str(body.get("revision") or ""),
         began=parse_instant(body.get("began")),
         passed=_strings(body.get("passed")),
         seen=_strings(body.get("seen")),
-        basis=Basis(
-            _whole(basis.get("workload")),
-            _whole(basis.get("placement")),
-            parse_instant(basis.get("since")),
-        ),
+        basis=_read_basis(body.get("basis")),
         removals=_counts(body.get("removals")),
         detached=_counts(body.get("detached")),
         leaving=_read_leaving(body.get("leaving")),
@@ -254,6 +247,15 @@ def _read_head(text: object) -> Head:
         completed=body.get("completed") is True,
         barred_by=str(body.get("barredBy") or ""),
     )
+
+
+def _read_basis(raw: object) -> Basis:
+    """Older versions wrote generations: they are known again as long as they are still the same."""
+    body = raw if isinstance(raw, dict) else {}
+    of, workload = str(body.get("of") or ""), _whole(body.get("workload"))
+    if not of and workload:
+        of = generations(workload, _whole(body.get("placement")))
+    return Basis(of, parse_instant(body.get("since")))
 
 
 def _counts(raw: object) -> tuple[tuple[datetime, int], ...]:

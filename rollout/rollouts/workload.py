@@ -12,6 +12,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from rollout.model import names
+from rollout.model.content import json_hash
 from rollout.model.intents import NO_INTENTS, Intents
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import RolloutSpec
@@ -19,7 +20,7 @@ from rollout.model.waits import Reason, Wait
 from rollout.model.workload import Carried, WorkloadSpec
 from rollout.model.writes import Create, Patch
 from rollout.rollouts.facts import Decided
-from rollout.rollouts.head import Basis, Head
+from rollout.rollouts.head import Basis, Head, generations
 from rollout.rollouts.inheritance import take_over
 from rollout.rollouts.line import KeptContent
 from rollout.rollouts.live import LiveRollout
@@ -359,24 +360,26 @@ class Workload(ABC, Generic[S_co]):
         before: PlacementShare | None,
         now: datetime,
     ) -> None:
-        """Remember when the specs that membership follows from last changed (row 16).
+        """Remember when that last changed which membership follows from (row 16): which placements are
+        named, and the spec of each. One that is made again with the same spec is no edit.
 
         ``before`` is the share that was the first until now: what it remembers goes on.
         """
         first = next(iter(self.shares.values()), None)
         if first is None:
             return
-        if before is not None and not first.live.head.basis.workload:
+        if before is not None and not first.live.head.basis.of:
             first.live.remember(before.live.head)
         found = [around.placement(share.placement_key) for share in self.shares.values()]
         if None in found:
             return  # one that is gone says nothing of what a person wants
-        total = sum(p.generation for p in found if p is not None)
+        there = [placement for placement in found if placement is not None]
+        of = json_hash([[p.name, p.namespace, p.raw.get("spec")] for p in there])
         known = first.live.head.basis
-        if (known.workload, known.placement) != (asked.generation, total):
-            since = now if known.workload else None
-            basis = Basis(asked.generation, total, since)
-            first.live.remember(replace(first.live.head, basis=basis))
+        if known.of != of:
+            older = generations(asked.generation, sum(p.generation for p in there))
+            since = known.since if known.of in ("", older) else now
+            first.live.remember(replace(first.live.head, basis=Basis(of, since)))
 
     def note_removal(
         self, cluster: str, window: timedelta, now: datetime, *, is_gone: bool = True

@@ -198,7 +198,7 @@ _OF_SELECTIONS: tuple[Mutant, ...] = (
     fault(
         "S11",
         "the first specs that are seen lift the brake",
-        (SHARED, "since = now if known.workload else None", "since = now"),
+        (SHARED, 'since = known.since if known.of in ("", older) else now', "since = now"),
         focus="braked",
     ),
     fault(

@@ -1,5 +1,6 @@
 """Which works go, and what holds them."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -18,10 +19,9 @@ from rollout.model.kinds import (
 )
 from rollout.model.writes import Delete
 from rollout.planning.plan import Plan
-from rollout.rollouts.head import Head
-from rollout.runtime.io import WriteResult, perform
+from rollout.rollouts.record import HEAD
 from tests.support import make
-from tests.support.desk import MIN, SEC, T0, WEB, Desk, decided, redecide, workload_in
+from tests.support.desk import MIN, SEC, T0, WEB, Desk, decided, redecide
 
 QUIET = 10 * SEC
 US = timedelta(microseconds=1)
@@ -104,11 +104,17 @@ def test_works_without_finalizers_count_as_removed_too(restarted: bool) -> None:
     assert going(leaves(desk, 5, first=6)) == []
 
 
-def test_an_edit_of_the_workload_or_the_placement_lifts_the_brake_for_ten_minutes() -> None:
-    for ref in (WEB, Ref(PLACEMENT, "default/p")):
+P = Ref(PLACEMENT, "default/p")
+
+
+def test_an_edit_of_the_placements_or_of_which_are_named_lifts_the_brake_for_ten_minutes() -> None:
+    for ref in (WEB, P):
         desk = settled(30)
         if ref is WEB:
-            desk.edit({"spec": {"cascadeDeletionPolicy": "Foreground"}})
+            for document in decided(placement="none"):
+                desk.add(document)
+            refs = desk.hub.get(WEB)["spec"]["placementRefs"]
+            desk.edit({"spec": {"placementRefs": [*refs, {**refs[0], "name": "none"}]}})
         else:
             desk.edit({"spec": {"numberOfClusters": 10}}, ref)
         desk.converge()
@@ -116,6 +122,48 @@ def test_an_edit_of_the_workload_or_the_placement_lifts_the_brake_for_ten_minute
         assert len(going(leaves(desk, 20))) == 20
         desk.later(edited + 10 * MIN - desk.clock.now())
         assert going(desk.plan()) == []
+
+
+@pytest.mark.parametrize("edits", [0, 2])
+def test_a_placement_that_is_made_again_with_the_same_spec_lifts_no_brake(edits: int) -> None:
+    """S11: its generation begins anew."""
+    desk = settled(30)
+    for number in range(edits):
+        desk.edit({"spec": {"numberOfClusters": (40, None)[number]}}, P)
+        desk.converge().later(30 * MIN)
+    assert going(leaves(desk, 20)) == []
+    found = desk.hub.get(P)
+
+    desk.hub.delete(P)
+    desk.converge()
+    desk.add({**found, "metadata": {"name": "p", "namespace": "default"}})
+    redecide(desk, *clusters(30)[20:])
+
+    assert going(desk.later(MIN).plan()) == []
+
+
+def test_a_release_lifts_no_brake() -> None:
+    """Whom the placements select does not follow from the template."""
+    desk = settled(30)
+    desk.template(make.template("2"))
+    desk.converge()
+
+    assert going(leaves(desk, 20)) == []
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_record_of_an_older_version_tells_whether_somebody_edited_meanwhile(edited: bool) -> None:
+    desk = settled(30)
+    page = next(p for p in desk.hub.list(ROLLOUT_RECORD).items if HEAD in p["data"])
+    told = json.loads(page["data"][HEAD])
+    told["basis"] = {"workload": 1, "placement": 1, "since": None}
+    desk.edit({"data": {HEAD: json.dumps(told)}}, ref_of(ROLLOUT_RECORD, page))
+    if edited:
+        desk.edit({"spec": {"numberOfClusters": 10}}, P)
+    desk = desk.restarted()
+    desk.plan()
+
+    assert len(going(leaves(desk, 20))) == (20 if edited else 0)
 
 
 def test_a_person_releases_removals_until_an_instant() -> None:
@@ -292,89 +340,3 @@ def test_a_work_whose_deletion_was_accepted_is_not_deleted_again_before_that_is_
     desk.fleet.landed(replace(of_another, uid="of a work before it"), desk.clock.now())
 
     assert going(desk.plan()) == [of_another.ref.namespace]
-
-
-def dies_before_it_hears(desk: Desk, plan: Plan) -> Desk:
-    """All writes up to the removals are made; the process ends, and another one begins."""
-    for write in plan.writes:
-        if isinstance(write, Delete) or write.ref.kind is ROLLOUT_RECORD:
-            assert perform(desk.hub, write, {}).result is WriteResult.LANDED
-    return desk.restarted()
-
-
-def test_removals_that_a_process_made_last_count_for_the_next_one() -> None:
-    """S11, R1: they are written down before they go."""
-    desk = settled(60)
-    dying = leaves(desk, 10)
-    assert going(dying) == clusters(10)
-    went = desk.clock.now()
-    desk = dies_before_it_hears(desk, dying).later(MIN)
-
-    assert going(leaves(desk, 10, first=10)) == []
-    desk.later(went + 10 * MIN - desk.clock.now())
-    assert going(desk.plan()) == clusters(20)[10:]
-
-
-def test_the_last_clusters_of_a_small_fleet_stay_though_the_process_ends_each_time() -> None:
-    desk = registered(4)
-    for gone in (0, 1):
-        dying = leaves(desk, 1, first=gone)
-        assert going(dying) == clusters(4)[gone : gone + 1]
-        desk = dies_before_it_hears(desk, dying).later(MIN)
-
-    assert going(leaves(desk, 1, first=2)) == []
-
-
-@pytest.mark.parametrize("restarted", [False, True])
-def test_a_removal_that_was_planned_and_not_made_counts_once(restarted: bool) -> None:
-    desk = registered(4)
-    plan = leaves(desk, 2)
-    for write in plan.writes:
-        if write.ref.kind is ROLLOUT_RECORD:
-            desk.do(write)
-    desk = desk.restarted() if restarted else desk
-    for _ in range(3):
-        assert going(desk.later(MIN).plan()) == clusters(2)
-
-    desk.converge()
-    assert sum(n for _, n in head_of(desk).removals) == 2
-    assert not head_of(desk).leaving
-
-
-def test_a_removal_counts_from_when_it_was_made_not_from_when_it_was_planned() -> None:
-    desk = settled(60)
-    waves = leaves(desk, 10).waves
-    for wave in waves[:1]:
-        desk.do(*wave)
-    desk.later(5 * MIN)
-    went = desk.clock.now()
-    for wave in waves[1:]:
-        desk.do(*(write for write in wave if isinstance(write, Delete)))
-
-    assert [at for at, _ in head_of(desk).removals] == [went]
-
-
-def test_what_goes_is_written_down_once() -> None:
-    desk = settled(60)
-    desk.do(*(w for w in leaves(desk, 10).writes if w.ref.kind is ROLLOUT_RECORD))
-
-    assert all(write.ref.kind is not ROLLOUT_RECORD for write in desk.plan().writes)
-
-
-def test_clusters_that_were_deleted_before_count_for_nothing_where_most_go() -> None:
-    """Row 16: eight of ten are decommissioned, then one of the two that are left loses a label."""
-    desk = registered(10)
-    for cluster in clusters(10)[2:]:
-        desk.hub.delete(Ref(MANAGED_CLUSTER, cluster))
-    redecide(desk, "c00", "c01")
-    assert going(desk.later(QUIET).plan()) == clusters(10)[2:]
-    desk.converge()
-
-    redecide(desk.restarted(), "c00")
-    assert going(desk.later(QUIET).plan()) == ["c01"]
-
-
-def head_of(desk: Desk) -> Head:
-    workload = workload_in(desk.fleet)
-    assert workload is not None
-    return workload.shares["p"].live.head

@@ -54,7 +54,7 @@ def test_a_retry_that_another_placement_has_seen_lifts_the_bar_for_a_new_one() -
 
 
 def test_a_new_placement_knows_of_waivers_edits_and_removals() -> None:
-    known = Head("r2", waived={"c1": "r1"}, basis=Basis(3, 5, T0), removals=((T0, 2),))
+    known = Head("r2", waived={"c1": "r1"}, basis=Basis("a", T0), removals=((T0, 2),))
 
     found = inherited(NEW, {"old": known}, {})
 
