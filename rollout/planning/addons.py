@@ -104,7 +104,7 @@ class _AddOnPass(Pass):
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
             recheck_at=min(self.rechecks, default=None),
-            notes=self._notes(steps, halts, status),
+            notes=self._notes(steps, halts, status, gone.hold),
             braked=gone.hold,
             facts=(*decided.values(), *self._checked()),
         )
@@ -288,6 +288,7 @@ class _AddOnPass(Pass):
         steps: Mapping[str, Step],
         halts: Mapping[str, Condition],
         status: PatchStatus | None,
+        braked: Wait | None,
     ) -> tuple[Note, ...]:
         before = _first_progression(self.addon.raw.get("status") or {})
         after = _first_progression(status.status) if status is not None else before
@@ -296,6 +297,8 @@ class _AddOnPass(Pass):
             found += step_notes(self.workload.ref, key, step, partial(verdict_on, self.decided))
             if key in halts:
                 found += self._turn(key, halts[key])
+        if braked is not None and not self.workload.shares:  # its status has no place to say so
+            found += (Note(self.workload.ref, "RolloutHeld", braked.message, warning=True),)
         books = [share.live.book for share in self.workload.shares.values()]
         repaired = repair_notes(self.workload.ref, [book.edited for book in books])
         return (*found, *repaired, *self.notes)

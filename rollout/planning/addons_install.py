@@ -105,9 +105,8 @@ def uninstalls(
     leaving = _staying(workload, workload.strays - addon.intents.held)
     going = {cluster: uid for cluster, uid in leaving.items() if cluster not in shut.waits}
     opens_at = shut.until if len(going) < len(leaving) else None
-    braking = brake(
-        workload, sorted(going), addon.intents, view.is_detached, policy=view.policy, now=now
-    )
+    unasked = sorted(going.keys() - workload.asked_for)
+    braking = brake(workload, unasked, addon.intents, view.is_detached, policy=view.policy, now=now)
     keys = tuple(share.placement.key for share in shares)
     return Removals(
         [

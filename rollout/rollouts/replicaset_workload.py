@@ -12,7 +12,6 @@ from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet
 from rollout.model.work import Work, names_another_owner, work_labels
 from rollout.model.workload import Carried
-from rollout.rollouts.inheritance import still_asked_for
 from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.observations import Observation
 from rollout.rollouts.selections import Reading
@@ -69,7 +68,6 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         self.mislabelled: set[str] = set()  # clusters whose work lacks labels, or names another one
         self.values: tuple[ClusterValues, ...] = ()  # that its clusters have of their own
         self.contents = ClusterContents()
-        self.asked_for: set[str] = set()  # clusters whose placementRef a person took out
         self.is_unrendered = False  # clusters are still to be rendered before anything is decided
 
     @property
@@ -275,7 +273,6 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
 
     def _dealt(self, left: Mapping[str, ReplicaSetShare], owners: Mapping[str, str]) -> None:
         members, shares = self.members, self.shares
-        self.asked_for = still_asked_for(self.asked_for, owners, left, shares) - members.keys()
         self._marks.clear()
         for share in shares.values():
             share.counts = Counts()

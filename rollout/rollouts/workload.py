@@ -21,7 +21,7 @@ from rollout.model.workload import Carried, WorkloadSpec
 from rollout.model.writes import Create, Patch
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.head import Basis, Head, generations
-from rollout.rollouts.inheritance import take_over
+from rollout.rollouts.inheritance import still_asked_for, take_over
 from rollout.rollouts.line import KeptContent
 from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.observations import Observation
@@ -69,6 +69,7 @@ class Workload(ABC, Generic[S_co]):
         self.stale = True  # shares, members and terms may have changed since the last sync
         self.restated = False  # the terms may have, but not to whom they apply
         self.strays: set[str] = set()  # clusters that hold something of it, selected by nobody
+        self.asked_for: set[str] = set()  # clusters whose placement a person took out
         self.unwritten: RefusedWrite | None = None  # a part of its record that the server refuses
 
     @property
@@ -206,6 +207,8 @@ class Workload(ABC, Generic[S_co]):
         settle_owners(self.shares, self.members, now)
         for placement in self.shares:
             self._agree(placement, around, now)
+        asked_for = still_asked_for(self.asked_for, owners, left, self.shares)
+        self.asked_for = asked_for - self.members.keys()
         self._dealt(left, owners)
         self._note_basis(asked, around, next(iter(left.values()), None), now)
 
@@ -375,8 +378,7 @@ class Workload(ABC, Generic[S_co]):
             return  # one that is gone says nothing of what a person wants
         there = [placement for placement in found if placement is not None]
         of = json_hash([[p.name, p.namespace, p.raw.get("spec")] for p in there])
-        known = first.live.head.basis
-        if known.of != of:
+        if (known := first.live.head.basis).of != of:
             older = generations(asked.generation, sum(p.generation for p in there))
             since = known.since if known.of in ("", older) else now
             first.live.remember(replace(first.live.head, basis=Basis(of, since)))
@@ -390,8 +392,7 @@ class Workload(ABC, Generic[S_co]):
         """
         first = next(iter(self.shares.values()), None)
         if first is not None:
-            head = first.live.head.removed(cluster, now, window, is_gone=is_gone)
-            first.live.remember(head)
+            first.live.remember(first.live.head.removed(cluster, now, window, is_gone=is_gone))
 
 
 def lives_of(workload: Workload[PlacementShare] | None) -> list[LiveRollout]:

@@ -8,9 +8,12 @@ import pytest
 from rollout.errors import Unavailable
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
-from rollout.model.kinds import CLUSTER_CALENDAR, MANAGED_CLUSTER, Obj, Ref
+from rollout.model.instants import rfc3339
+from rollout.model.kinds import CLUSTER_CALENDAR, MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON, Obj, Ref
 from tests.stories.operating import BAD_2, TWO_AT_ONCE, revision, rolled_out
 from tests.support import make
+from tests.support.addon_story import AddOnStory, addon_documents
+from tests.support.addons import CMA
 from tests.support.story import HOUR, MIN, SEC, Story
 
 ONE_AT_ONCE = make.progressive(maxConcurrency=1, maxFailures=0, minSuccessTime="10m")
@@ -276,3 +279,32 @@ def test_removals_whose_answers_are_lost_count_for_the_brake() -> None:
 
     assert story.reason == "RemovalBrake"
     assert len(story.removed()) == 8
+
+
+def without_placements(restarts: bool) -> Story:
+    """An add-on on four clusters whose only placement a person takes out."""
+    story = AddOnStory(addon_documents(4, annotations={})).end()
+    if restarts:
+        story.engine.stop()
+    story.hub.patch(CMA, {"spec": {"installStrategy": {"type": "Placements", "placements": []}}})
+    if restarts:
+        story.restart()
+    return story.on(HOUR)
+
+
+def test_an_addon_whose_last_placement_a_person_takes_out_leaves_its_clusters() -> None:
+    story = without_placements(restarts=False)
+
+    assert not story.hub.list(MANAGED_CLUSTER_ADDON).items
+
+
+def test_it_is_told_how_to_release_what_no_process_saw_a_person_take_out() -> None:
+    """Row 16: it stays, and the status of an add-on without placements has no place to say why."""
+    story = without_placements(restarts=True)
+
+    assert len(story.hub.list(MANAGED_CLUSTER_ADDON).items) == 4
+    told = [note for note in story.notes if note.ref == CMA and note.warning]
+    assert names.RELEASE_REMOVALS in told[-1].message
+    until = rfc3339(story.clock.now() + HOUR)
+    story.hub.patch(CMA, {"metadata": {"annotations": {names.RELEASE_REMOVALS: until}}})
+    assert not story.on(MIN).hub.list(MANAGED_CLUSTER_ADDON).items
