@@ -175,7 +175,7 @@ class _AddOnPass(Pass):
         """
         found: list[Write] = []
         shut = self.shut.restore
-        for cluster in sorted(share.live.astray - self.addon.intents.held - self._touched):
+        for cluster in sorted(share.live.astray - self.workload.held - self._touched):
             if self.workload.members.get(cluster) != key:
                 continue  # another placement owns it while this one's decisions cannot be read
             if cluster in shut.waits:
@@ -208,7 +208,7 @@ class _AddOnPass(Pass):
         """
         found: list[Write] = []
         for cluster in self.workload.to_install():
-            if cluster in self._touched or cluster in self.addon.intents.held:
+            if cluster in self._touched or cluster in self.workload.held:
                 continue
             if cluster in self.shut.touch.waits:
                 self.recheck(self.shut.touch.until)

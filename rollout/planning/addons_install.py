@@ -52,7 +52,7 @@ def owned(workload: AddOnWorkload, addon: AddOn, busy: set[str], in_order: set[s
     those where nothing is amiss. What a person holds is left alone.
     """
     found: list[Write] = []
-    for cluster in sorted(workload.unowned - busy - addon.intents.held):
+    for cluster in sorted(workload.unowned - busy - workload.held):
         installed = workload.installed(cluster)
         changes = None if installed is None else _metadata(workload, addon, installed)
         if installed is None or not changes:
@@ -102,7 +102,7 @@ def uninstalls(
     shares = workload.shares.values()
     if not workload.strays or addon.placements is None or not all(s.is_settled for s in shares):
         return NONE
-    leaving = _staying(workload, workload.strays - addon.intents.held)
+    leaving = _staying(workload, workload.strays - workload.held)
     going = {cluster: uid for cluster, uid in leaving.items() if cluster not in shut.waits}
     opens_at = shut.until if len(going) < len(leaving) else None
     unasked = sorted(going.keys() - workload.asked_for)

@@ -29,11 +29,15 @@ from rollout.strategies.base import NOTHING_SHUT, Shut
 
 @dataclass(frozen=True, slots=True)
 class Removals:
-    """The deletes that are due, why others are held, and when that can change by itself."""
+    """The deletes that are due, why others are held, and when that can change by itself.
+
+    ``kept`` says which clusters a person holds, that keep what they have though selected no more.
+    """
 
     writes: list[Write] = field(default_factory=list)
     hold: Wait | None = None
     recheck_at: datetime | None = None
+    kept: str = ""
 
 
 NONE = Removals()
@@ -54,12 +58,12 @@ def removals(
     """
     if not workload.strays or not all(s.is_settled for s in workload.shares.values()):
         return NONE
-    kept = replicaset.intents.held
-    leaving = [cluster for cluster in sorted(workload.strays) if cluster not in kept]
+    kept = _kept(sorted(workload.strays & workload.held))
+    leaving = sorted(workload.strays - workload.held)
     going = [cluster for cluster in leaving if cluster not in shut.waits]
     opens_at = shut.until if len(going) < len(leaving) else None
     if not going:
-        return Removals(recheck_at=opens_at)
+        return Removals(recheck_at=opens_at, kept=kept)
     unasked = [cluster for cluster in going if cluster not in workload.asked_for]
     braking = brake(
         workload, unasked, replicaset.intents, view.is_detached, policy=view.policy, now=now
@@ -68,7 +72,15 @@ def removals(
     free = [cluster for cluster in going if cluster not in braking.clusters]
     looks = [at for at in (braking.eased_at, opens_at) if at is not None]
     writes = _deletes(workload, free, keys, workload.ref)
-    return Removals(writes, braking.hold, min(looks, default=None))
+    return Removals(writes, braking.hold, min(looks, default=None), kept)
+
+
+def _kept(clusters: Sequence[str]) -> str:
+    if not clusters:
+        return ""
+    named = ", ".join([*clusters[:3], *(["..."] if len(clusters) > 3 else [])])
+    are = "1 cluster is" if len(clusters) == 1 else f"{len(clusters)} clusters are"
+    return f"{are} selected no more, and held: the work stays there until it is released ({named})"
 
 
 def _deletes(

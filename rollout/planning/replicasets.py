@@ -103,7 +103,7 @@ class _ReplicaSetPass(Pass):
             ShareReport(share, self.decided[name], len(steps[name].touch))
             for name, share in workload.shares.items()
         ]
-        status = self._due(self._status(reports, hold, gone.hold))
+        status = self._due(self._status(reports, hold, gone))
         finalizer = self._finalizer()
         if finalizer and status is not None:
             status = structs.replace(status, version=None)  # the finalizer's write changes it
@@ -147,18 +147,19 @@ class _ReplicaSetPass(Pass):
         return self.view.outages.stands_since(changed_at, span, lease, self.now) + span
 
     def _status(
-        self, reports: Sequence[ShareReport], hold: Wait | None, brake: Wait | None
+        self, reports: Sequence[ShareReport], hold: Wait | None, gone: Removals
     ) -> PatchStatus | None:
         return status_of(
             self.replicaset,
             reports,
             hold,
-            brake,
+            gone.hold,
             now=self.now,
             as_ocm=self.workload.is_ocm,
             fault=self._fault_on(failing(self.workload, self.decided)),
             shut=self.shut,
             going=self.workload.going(),
+            kept=gone.kept,
             revision=self.workload.revision,
         )
 
@@ -282,7 +283,7 @@ class _ReplicaSetPass(Pass):
         """
         found: list[Write] = []
         shut = self.shut.restore
-        for cluster in sorted(share.live.astray - touched - self.replicaset.intents.held):
+        for cluster in sorted(share.live.astray - touched - self.workload.held):
             if self.workload.members.get(cluster) != placement:
                 continue  # another placement owns it while this one's decisions cannot be read
             if cluster in shut.waits:
@@ -342,7 +343,7 @@ class _ReplicaSetPass(Pass):
 
     def _not_held(self, clusters: set[str], shut: Shut) -> set[str]:
         """Without those that a person holds, and those that are shut."""
-        found = clusters - self.replicaset.intents.held - shut.waits.keys()
+        found = clusters - self.workload.held - shut.waits.keys()
         if len(found) < len(clusters):
             self.recheck(shut.until)
         return found
@@ -383,9 +384,7 @@ class _ReplicaSetPass(Pass):
 
     def _forgotten(self) -> list[Write]:
         """Records of placementRefs that are gone, once no work of theirs is left."""
-        pages = self.view.abandoned(self.workload.ref)
-        if not pages or self.workload.strays:
-            return []
+        pages = self.view.abandoned(self.workload.ref) if not self.workload.strays else []
         return [Delete(ref, uid) for ref, uid in pages]
 
     def _removals(self, hold: Wait | None) -> Removals:

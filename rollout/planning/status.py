@@ -91,18 +91,19 @@ def status_of(
     fault: str = "",
     shut: Closed = NOTHING_CLOSED,
     going: Sequence[str] = (),
+    kept: str = "",
     revision: str = "",
 ) -> PatchStatus | None:
     """The status to write, or None where the object says it all already.
 
     ``as_ocm``: numbers that OCM does not write stay as it leaves them. ``fault`` is what agents say
     of manifests where the rollout fails; what ``shut`` says is said whatever it does. ``going`` are
-    clusters whose works are being deleted. ``revision`` is what is rolled out ("": the template).
+    clusters whose works are being deleted, ``kept`` says who is held and keeps them. ``revision`` is what is rolled out ("": the template).
     """
     found = judge_workload(replicaset, reports, hold, brake)
     why = fault if found.reason in _FAILING else ""
-    remarks = [each for each in (found.message, why, shut.said, _made_again(going)) if each]
-    verdict = WorkloadVerdict(found.reason, "; ".join(remarks))
+    remarks = (found.message, why, shut.said, _made_again(going), kept)
+    verdict = WorkloadVerdict(found.reason, "; ".join(filter(None, remarks)))
     old: Obj = replicaset.raw.get("status") or {}
     said = followed(shut, old.get("conditions") or [], replicaset.generation)
     said += _conditions(reports, hold, verdict, replicaset.generation)

@@ -68,10 +68,10 @@ _OF_REMOVALS: tuple[Mutant, ...] = (
     fault(
         "S8",
         "a held cluster that is deselected loses its work",
-        (GOES, "if cluster not in kept]", "]"),
+        (GOES, "sorted(workload.strays - workload.held)", "sorted(workload.strays)"),
         (
             INSTALLED,
-            "_staying(workload, workload.strays - addon.intents.held)",
+            "_staying(workload, workload.strays - workload.held)",
             "_staying(workload, workload.strays)",
         ),
         focus="operations",
@@ -127,7 +127,7 @@ _OF_WORKS: tuple[Mutant, ...] = (
         "the held are restored",
         (
             SETS,
-            "sorted(share.live.astray - touched - self.replicaset.intents.held)",
+            "sorted(share.live.astray - touched - self.workload.held)",
             "sorted(share.live.astray - touched)",
         ),
         kinds=RS,

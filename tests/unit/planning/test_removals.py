@@ -340,3 +340,25 @@ def test_a_work_whose_deletion_was_accepted_is_not_deleted_again_before_that_is_
     desk.fleet.landed(replace(of_another, uid="of a work before it"), desk.clock.now())
 
     assert going(desk.plan()) == [of_another.ref.namespace]
+
+
+def test_a_held_cluster_that_nobody_selects_keeps_its_work_and_the_status_names_it() -> None:
+    desk = registered(6)
+    desk.edit({"metadata": {"annotations": {names.HOLD: "c00"}}})
+    assert going(leaves(desk, 2)) == ["c01"]
+    desk.converge().later(MIN).converge()
+    (said,) = (
+        c for c in desk.hub.get(WEB)["status"]["conditions"] if c["type"] == names.PROGRESSING
+    )
+    assert "1 cluster is selected no more, and held" in said["message"]
+    assert "(c00)" in said["message"]
+
+    desk.edit({"metadata": {"annotations": {names.HOLD: None}}})
+    assert going(desk.plan()) == ["c00"]
+
+
+def test_in_profile_ocm_a_hold_keeps_no_removal_back() -> None:
+    notes = {names.HOLD: "c00", names.SEMANTICS: "ocm"}
+    desk = registered(6, annotations=notes)
+
+    assert going(leaves(desk, 1)) == ["c00"]
