@@ -74,9 +74,7 @@ class _AddOnPass(Pass):
         decided = self._decide(hold)
         steps = {key: each.step for key, each in decided.items()}
         gone = self._uninstalls() if hold is None else NONE
-        self.decided = decided = counted(
-            workload, decided, gone.writes, self.view.is_detached, self.view.policy, now
-        )
+        self.decided = decided = counted(workload, decided, gone.writes, view=self.view, now=now)
         self._touched.update(write.ref.namespace for write in gone.writes)
         writes = self._brought(steps) if hold is None else []
         writes += self._statuses(hold)

@@ -7,6 +7,7 @@ all works go when their workload is deleted. Source: semantics rows 15-17; safet
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Protocol
 
 from rollout.model import names
 from rollout.model.conditions import Condition, merge
@@ -156,26 +157,36 @@ def brake(
     return Braking(frozenset(held), _brake_hold(held, count, total, policy), eased_at)
 
 
+class RemovalView(Protocol):
+    """What the count of removals depends on, besides the workload."""
+
+    policy: Policy
+
+    def is_detached(self, cluster: str) -> bool:
+        """Whether its ManagedCluster is deleted, or being deleted."""
+        ...
+
+
 def counted(
     workload: Workload[PlacementShare],
     decided: Mapping[str, Decided],
     gone: Iterable[Write],
-    is_detached: Callable[[str], bool],
-    policy: Policy,
+    *,
+    view: RemovalView,
     now: datetime,
 ) -> dict[str, Decided]:
     """The same decisions, with what goes now in the head that remembers removals: it is written down
     before anything goes, so that whoever comes after this process counts it too (row 16).
     """
     clusters = {
-        write.cluster: is_detached(write.cluster)
+        write.cluster: view.is_detached(write.cluster)
         for write in gone
         if isinstance(write, Delete) and write.removed_from == workload.ref
     }
     first = next(iter(workload.shares), None)
     if first is None:
         return dict(decided)
-    head = decided[first].head.removing(clusters, now, policy.brake_window)
+    head = decided[first].head.removing(clusters, now, view.policy.brake_window)
     return {**decided, first: replace(decided[first], head=head)}
 
 

@@ -95,15 +95,9 @@ class _ReplicaSetPass(Pass):
         steps = {name: each.step for name, each in self.decided.items()}
         works = self._works(steps) if hold is None else []
         gone = self._removals(hold)
-        self.decided = counted(
-            workload, self.decided, gone.writes, self.view.is_detached, self.view.policy, now
-        )
+        self.decided = counted(workload, self.decided, gone.writes, view=self.view, now=now)
         books = [] if self.is_unwritten else [s.live.book for s in workload.shares.values()]
-        reports = [
-            ShareReport(share, self.decided[name], len(steps[name].touch))
-            for name, share in workload.shares.items()
-        ]
-        status = self._due(self._status(reports, hold, gone))
+        status = self._due(self._status(hold, gone))
         finalizer = self._finalizer()
         if finalizer and status is not None:
             status = structs.replace(status, version=None)  # the finalizer's write changes it
@@ -146,9 +140,11 @@ class _ReplicaSetPass(Pass):
         span, lease = self.view.policy.values_settle, self.view.policy.lease
         return self.view.outages.stands_since(changed_at, span, lease, self.now) + span
 
-    def _status(
-        self, reports: Sequence[ShareReport], hold: Wait | None, gone: Removals
-    ) -> PatchStatus | None:
+    def _status(self, hold: Wait | None, gone: Removals) -> PatchStatus | None:
+        reports = [
+            ShareReport(share, self.decided[name], len(self.decided[name].step.touch))
+            for name, share in self.workload.shares.items()
+        ]
         return status_of(
             self.replicaset,
             reports,

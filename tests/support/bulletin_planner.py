@@ -49,7 +49,7 @@ class _BulletinPass(Pass):
         notices = self._notices(decided, closed) if hold is None else []
         removals = self._removals(closed) if hold is None else []
         view = self.view
-        decided = counted(self.workload, decided, removals, view.is_detached, view.policy, self.now)
+        decided = counted(self.workload, decided, removals, view=view, now=self.now)
         waves = (self._pages(decided), notices, removals, self._status(decided, hold))
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
