@@ -45,6 +45,8 @@ _LEAD = {
 """The commands that somebody may want next; where none is named: ``status``."""
 LONGEST_MESSAGE = 2000
 """Characters of what is told."""
+OPENINGS_KEPT = 10
+"""Notifications of openings that have been: each cluster can have an opening of its own."""
 
 
 class KnownNotifications(Protocol):
@@ -108,7 +110,7 @@ def notification_writes(
     at: str,
 ) -> list[Write]:
     """The notifications that are made now, and those that go: of earlier revisions, once they are
-    delivered or given up, of openings that have been, and of channels that are not named any more.
+    delivered or given up, of openings long past, and of channels that are not named any more.
 
     Args:
         at: this instant, as it is written.
@@ -149,11 +151,13 @@ def _is_old_news(
 def _spare(
     workload: ToldWorkload, current: Collection[str], there: Iterable[Notification], at: str
 ) -> Iterator[Delete]:
-    named = {channel.name for channel in workload.channels}
-    for each in there:
+    named, listed = {channel.name for channel in workload.channels}, list(there)
+    past = [each for each in listed if _has_opened(each, at) and each.delivery.is_over]
+    past.sort(key=lambda each: (each.about, each.ref.key))
+    spare = {each.ref for each in past[:-OPENINGS_KEPT]}
+    for each in listed:
         is_over = each.revision not in current and each.delivery.is_over
-        is_past = _has_opened(each, at) and each.delivery.is_over
-        if is_over or is_past or each.channel not in named:
+        if is_over or each.ref in spare or each.channel not in named:
             yield Delete(each.ref, each.uid)
 
 
