@@ -174,6 +174,8 @@ ONLY_IN = {
     "opentelemetry": {"runtime/otel.py"},
     "kubernetes": {"hub/kube_access.py"},
     "asyncio": {
+        "hub/kube_access.py",
+        "hub/kube_loop.py",
         "hub/kube_session.py",
         "runtime/server.py",
         "hub/kube_calls.py",

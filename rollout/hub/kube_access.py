@@ -3,13 +3,14 @@
 The one place that touches what the client keeps private (`connector`): a contract test holds it.
 """
 
+import asyncio
 import inspect
 import logging
 import os
 import re
 import urllib.request
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import yaml
 from kubernetes.aio import client, config
 
 from rollout.errors import ConfigError
+from rollout.hub.kube_loop import Loop
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,8 @@ REFRESH_SECONDS = 60.0
 """Credentials that can run out (tokens of pods, exec plugins, OIDC, files) are read this often."""
 _LEAST_SECONDS = 1.0
 """They are not read twice within this time."""
+PLUGIN_SECONDS = 60.0
+"""After so long a credentials plugin is ended: it may ask a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,9 @@ class Credentials:
     ``edition`` grows when the token or the client certificate has changed; ``certificate_edition``
     with the certificate alone, which a new `session` uses.
 
+    A kubeconfig is read beside the requests: a plugin may take long, or hang, and until it has answered
+    they go out with the old credentials. Used on the loop alone.
+
     Nothing of the environment is trusted a second time: looking up proxies for each request costs
     more than the request.
     """
@@ -80,6 +87,7 @@ class Credentials:
         self._api = client.ApiClient(configuration)
         self._certificate = _contents(configuration)
         self._looked_at = 0.0
+        self._renewal: asyncio.Task[None] | None = None  # the one that is under way
 
     def session(self) -> aiohttp.ClientSession:
         """A new session that owns TLS and client certificates."""
@@ -87,28 +95,46 @@ class Credentials:
         return session
 
     async def sign(self, headers: dict[str, str], elapsed: float) -> None:
-        """Put the authorization of this moment into ``headers``. The client's own hook runs here.
+        """Put the authorization of this moment into ``headers``. Waits for nothing.
 
         Args:
             elapsed: seconds on any steady clock.
         """
         if elapsed >= self._looked_at + REFRESH_SECONDS:
-            await self.renew(elapsed)
+            if self._loader is None:
+                await self._renew(elapsed)
+            else:
+                self._begin(elapsed)
         done = self._api.update_params_for_auth(headers, [], _AUTH, None, None, None)
         if inspect.isawaitable(done):
             await done
 
-    async def renew(self, elapsed: float) -> None:
-        """Read the credentials again, where that has not just been done."""
-        if elapsed < self._looked_at + _LEAST_SECONDS:
-            return
+    async def renew(self, elapsed: float, *, patience: float) -> None:
+        """Read the credentials again, where that has not just been done.
+
+        Args:
+            patience: so many seconds are waited for it; it goes on after that.
+        """
+        if self._renewal is not None or elapsed >= self._looked_at + _LEAST_SECONDS:
+            await asyncio.wait((self._begin(elapsed),), timeout=patience)
+
+    def _begin(self, elapsed: float) -> "asyncio.Task[None]":
+        if self._renewal is None:
+            self._renewal = asyncio.get_running_loop().create_task(self._renew(elapsed))
+            self._renewal.add_done_callback(self._ended)
+        return self._renewal
+
+    def _ended(self, _: object) -> None:
+        self._renewal = None
+
+    async def _renew(self, elapsed: float) -> None:
         self._looked_at = elapsed
         before = dict(self.configuration.api_key)
         try:
             if self._token_file is not None:
                 self._read_token(self._token_file)
             elif self._loader is not None:
-                with _plugin_heard():
+                async with _plugin_heard():
                     await self._loader.load_and_set(self.configuration)
             await self._read_certificate()
         except Exception as error:  # noqa: BLE001  (a plugin of the user's may raise anything)
@@ -159,7 +185,7 @@ async def credentials(access: Access) -> Credentials:
                 configuration, try_refresh_token=False
             )
         else:
-            with _plugin_heard(matters=access.token is None):
+            async with _plugin_heard(matters=access.token is None):
                 loader = await config.load_kube_config(  # type: ignore[no-untyped-call]
                     access.kubeconfig, access.context, configuration, persist_config=False
                 )
@@ -224,9 +250,12 @@ def _fault_of(files: Iterable[Path]) -> str:
     return ""
 
 
-@contextmanager
-def _plugin_heard(*, matters: bool = True) -> Iterator[None]:
-    """Raises: ConfigError where a plugin gives no credentials: the official client goes on without any."""
+@asynccontextmanager
+async def _plugin_heard(*, matters: bool = True) -> AsyncIterator[None]:
+    """Raises: ConfigError where a plugin gives no credentials, or none in time.
+
+    Without this the official client goes on without any, or waits for ever.
+    """
     said: list[str] = []
 
     def hear(record: logging.LogRecord) -> bool:
@@ -238,7 +267,14 @@ def _plugin_heard(*, matters: bool = True) -> Iterator[None]:
     logger = logging.getLogger(config.kube_config.__name__)
     logger.addFilter(hear)
     try:
-        yield
+        async with asyncio.timeout(PLUGIN_SECONDS):
+            yield
+    except TimeoutError as error:
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, Loop):
+            loop.end_programs()
+        words = f"its credentials plugin gave no answer in {PLUGIN_SECONDS:g} s and was ended"
+        raise ConfigError(words) from error
     finally:
         logger.removeFilter(hear)
     if said and matters:

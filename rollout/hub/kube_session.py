@@ -1,15 +1,14 @@
 """The connections to an API server: one thread, one event loop, one pool.
 
 Everything asynchronous of the hub happens on this thread; others call `Session.run` and wait.
-Every request has a time-out. Nothing is retried here but a 401 with credentials that can be renewed.
+Every request has a time-out. Nothing is retried here but a 401 with credentials that can be renewed,
+within the same time. No request waits for credentials before it is sent: see `Credentials`.
 """
 
 import asyncio
 import concurrent.futures
 import logging
-import socket
 import threading
-import weakref
 from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -22,50 +21,9 @@ import aiohttp
 from yarl import URL
 
 from rollout.errors import HubError, Silent, Unavailable
-from rollout.hub.kube_access import Access, Credentials, credentials
+from rollout.hub.kube_access import PLUGIN_SECONDS, Access, Credentials, credentials
 from rollout.hub.kube_answers import BROKEN, broken_said, error_of, short
-
-_TURN_SECONDS = 0.002  # connections are closed by the turns of the loop after they are told to
-_HANGING_UP_SECONDS = 2.0
-
-
-class Loop(asyncio.SelectorEventLoop):
-    """An event loop that knows its connections, to cut them off in the end.
-
-    It keeps connections, and their sockets, for as long as somebody else does.
-
-    The sockets because of TLS: whoever is cancelled in the very turn in which a handshake is done is
-    given no connection, and yet there is one.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._connections: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
-        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-
-    async def create_connection(self, *args: Any, **kwargs: Any) -> Any:
-        if (connected := kwargs.get("sock")) is not None:
-            self._sockets.add(connected)
-        transport, protocol = await super().create_connection(*args, **kwargs)
-        self._connections.add(transport)
-        return transport, protocol
-
-    async def hang_up(self) -> None:
-        """Close all of them, and wait until they are; for when nobody uses them any more.
-
-        TLS's goodbye is not waited for: a server that stands still would never return it.
-        """
-        for transport in tuple(self._connections):
-            if isinstance(transport, asyncio.WriteTransport):
-                transport.abort()
-        for connected in tuple(self._sockets):
-            with suppress(OSError):  # it is closed already
-                connected.shutdown(socket.SHUT_RDWR)
-        end = self.time() + _HANGING_UP_SECONDS
-        await asyncio.sleep(_TURN_SECONDS)
-        while any(s.fileno() >= 0 for s in tuple(self._sockets)) and self.time() < end:
-            await asyncio.sleep(_TURN_SECONDS)
-
+from rollout.hub.kube_loop import Loop
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +38,6 @@ MERGE_PATCH = "application/merge-patch+json"
 _UNAUTHORIZED = 401
 _CLOSING_SECONDS = 5.0
 _HEAR_SECONDS = 0.05
-_PLUGIN_SECONDS = 60.0  # a credential plugin may ask a person
 
 SSLProtocol.max_size = 32 << 10  # a buffer of asyncio's 256 KB for each connection would be 20 MB
 
@@ -139,10 +96,12 @@ class Session:
         self._thread.start()
         try:
             self._credentials: Credentials = self.run(
-                credentials(access or Access()), self.times.connect + _PLUGIN_SECONDS
+                credentials(access or Access()), self.times.connect + PLUGIN_SECONDS
             )
             self._http: aiohttp.ClientSession = self.run(self._open(), self.times.connect)
         except BaseException:
+            with suppress(HubError):
+                self.run(self._loop.hang_up(), _CLOSING_SECONDS)
             self._end_loop()
             raise
         configuration = self._credentials.configuration
@@ -272,20 +231,25 @@ class Session:
     async def call(
         self, method: str, path: str, body: bytes | None = None, content_type: str = JSON
     ) -> HttpAnswer:
-        """One request. Raises: Unavailable where no whole answer came; Denied for bad credentials."""
-        seconds = self.times.read if method == "GET" else self.times.write
-        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=self.times.connect)
-        edition = self._credentials.edition
-        answer = await self._once(method, path, body, content_type, timeout=timeout)
-        if answer.status == _UNAUTHORIZED and await self._has_newer(edition):
-            answer = await self._once(method, path, body, content_type, timeout=timeout)
-        return answer
+        """One request, and its repetition with newer credentials, all within one time-out.
 
-    async def _has_newer(self, edition: int) -> bool:
-        """Whether there are newer credentials than these; they are read again to find out."""
+        Whoever asked right before the call whether it may be made need not ask again.
+        Raises: Unavailable where no whole answer came; Denied for bad credentials.
+        """
+        seconds = self.times.read if method == "GET" else self.times.write
+        end = self.elapsed() + seconds
+        edition = self._credentials.edition
+        answer = await self._once(method, path, body, content_type, seconds=seconds)
+        if answer.status != _UNAUTHORIZED:
+            return answer
         if self._credentials.edition == edition:
-            await self._credentials.renew(self.elapsed())
-        return self._credentials.edition != edition
+            await self._credentials.renew(self.elapsed(), patience=end - self.elapsed())
+        left = end - self.elapsed()
+        if left <= 0:
+            raise Unavailable(f"{method} {short(path)}: no newer credentials in time")
+        if self._credentials.edition != edition:
+            answer = await self._once(method, path, body, content_type, seconds=left)
+        return answer
 
     def _client(self) -> aiohttp.ClientSession:
         """The connections with the client certificate of now; older ones are closed soon."""
@@ -308,8 +272,9 @@ class Session:
         path: str,
         body: bytes | None,
         content_type: str,
-        timeout: aiohttp.ClientTimeout,
+        seconds: float,
     ) -> HttpAnswer:
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=self.times.connect)
         headers = await self._headers(content_type if body is not None else None)
         sent = self.elapsed()
         try:
@@ -348,7 +313,7 @@ class Session:
             ) as response:
                 if response.status >= 300:
                     if response.status == _UNAUTHORIZED:
-                        await self._credentials.renew(self.elapsed())
+                        await self._credentials.renew(self.elapsed(), patience=self.times.read)
                     what = f"watch {short(path)}"
                     raise error_of(what, response.status, await response.read(), response.headers)
                 opened = True

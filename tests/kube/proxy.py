@@ -19,7 +19,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from rollout.hub.kube_session import Loop
+from rollout.hub.kube_loop import Loop
 from rollout.model.kinds import LEASE, Kind
 from tests.kube.cluster import Cluster
 from tests.kube.facade import parts_of, refusal

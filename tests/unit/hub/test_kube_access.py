@@ -2,7 +2,9 @@
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,10 @@ from rollout.errors import ConfigError, Denied, Unavailable
 from rollout.hub import kube_access
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
+from rollout.hub.kube_session import Times
 from rollout.model.kinds import CONFIG_MAP
 from tests.kube.contract import MAP
-from tests.kube.facade import Facade, facade, refuse, serving
+from tests.kube.facade import Facade, delay, facade, refuse, serving
 
 __all__ = ["facade"]  # fixtures
 
@@ -61,6 +64,144 @@ def test_a_token_that_ran_out_is_renewed_by_its_plugin_and_the_request_repeated(
     assert last.startswith("Bearer token-")
     assert last != first
     assert facade.count("create") == 2
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A credentials plugin whose tokens are `token-N`. It hangs while there is a file ``hang``."""
+
+    folder: Path
+    kubeconfig: str
+
+    def hang(self) -> None:
+        (self.folder / "hang").touch()
+
+    def answer(self) -> None:
+        (self.folder / "hang").unlink()
+
+    def runs(self) -> list[int]:
+        """The process of each."""
+        return [int(pid) for pid in (self.folder / "runs").read_text().split()]
+
+
+@pytest.fixture
+def plugin(facade: Facade, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plugin:
+    """It is asked before each request, but for the time of one that is under way."""
+    monkeypatch.setattr(kube_access, "REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr(kube_access, "_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(kube_access, "PLUGIN_SECONDS", 60.0)
+    path = tmp_path / "plugin"
+    path.write_text(
+        f"""#!/bin/sh
+echo $$ >>{tmp_path}/runs
+[ -e {tmp_path}/hang ] && exec sleep 300
+printf '{{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",'
+printf ' "status": {{"token": "token-%s"}}}}' $(wc -l <{tmp_path}/runs)
+"""
+    )
+    path.chmod(0o755)
+    exec_ = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: '%s'}}"
+    return Plugin(tmp_path, config_of(tmp_path, facade.url, exec_ % path))
+
+
+def now() -> float:
+    return time.monotonic()  # noqa: TID251  tests on real time
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    end = now() + 20
+    while not is_so():
+        assert now() < end, "it takes too long"
+        threading.Event().wait(0.01)
+
+
+def is_alive(process: int) -> bool:
+    return Path(f"/proc/{process}").exists()
+
+
+def test_a_write_does_not_wait_for_a_plugin_that_hangs(facade: Facade, plugin: Plugin) -> None:
+    with closing(KubeHub(Access(plugin.kubeconfig), times=Times(write=4.0))) as hub:
+        plugin.hang()
+        began = now()
+        hub.create(MAP, {"data": {}})
+        took = now() - began
+
+    assert took < 3.0
+    assert tokens(facade) == ["token-1"]
+
+
+def test_a_write_and_its_repetition_with_newer_credentials_share_one_time_out(
+    facade: Facade, plugin: Plugin
+) -> None:
+    async def late_refusal(request: Any) -> Any:
+        await delay(0.6)(request)
+        return await refuse(401, "Unauthorized")(request)
+
+    with closing(KubeHub(Access(plugin.kubeconfig), times=Times(write=1.0))) as hub:
+        facade.script("create", late_refusal, delay(3))
+        began = now()
+        with pytest.raises(Unavailable):
+            hub.create(MAP, {"data": {}})
+        took = now() - began
+
+    assert facade.count("create") == 2
+    assert took < 1.5
+
+
+def test_a_write_that_was_refused_while_a_plugin_hangs_is_not_sent_again_after_its_time_out(
+    facade: Facade, plugin: Plugin
+) -> None:
+    with closing(KubeHub(Access(plugin.kubeconfig), times=Times(write=0.5))) as hub:
+        plugin.hang()
+        facade.script("create", refuse(401, "Unauthorized"))
+        with pytest.raises(Unavailable, match="no newer credentials in time"):
+            hub.create(MAP, {"data": {}})
+        hub.list(CONFIG_MAP)
+
+    assert facade.count("create") == 1
+
+
+def test_a_plugin_that_hangs_is_ended_and_asked_again(
+    facade: Facade, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube_access, "PLUGIN_SECONDS", 0.3)
+    with closing(KubeHub(Access(plugin.kubeconfig))) as hub:
+        plugin.hang()
+        hub.list(CONFIG_MAP)
+        until(lambda: len(plugin.runs()) == 2)
+        plugin.answer()
+        until(lambda: not is_alive(plugin.runs()[1]))
+        until(lambda: bool(hub.list(CONFIG_MAP)) and tokens(facade)[-1] != "token-1")
+
+
+def test_a_plugin_that_hangs_from_the_first_is_ended_and_named(
+    plugin: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube_access, "PLUGIN_SECONDS", 0.3)
+    plugin.hang()
+
+    assert refused(plugin.kubeconfig).endswith(
+        "its credentials plugin gave no answer in 0.3 s and was ended"
+    )
+    until(lambda: not is_alive(plugin.runs()[0]))
+
+
+def test_a_plugin_does_not_outlive_the_connection(plugin: Plugin) -> None:
+    with closing(KubeHub(Access(plugin.kubeconfig))) as hub:
+        plugin.hang()
+        hub.list(CONFIG_MAP)
+        until(lambda: len(plugin.runs()) == 2)
+
+    until(lambda: not is_alive(plugin.runs()[1]))
+
+
+def test_a_watch_connects_again_while_a_plugin_hangs(facade: Facade, plugin: Plugin) -> None:
+    with closing(KubeHub(Access(plugin.kubeconfig), times=Times(silence=0.5))) as hub:
+        hub.watch(CONFIG_MAP, hub.list(CONFIG_MAP).version, lambda event: None)
+        until(hub.is_watching)
+        plugin.hang()
+        before = facade.count("watch")
+        until(lambda: facade.count("watch") > before + 1 and hub.is_watching())
 
 
 @pytest.fixture
