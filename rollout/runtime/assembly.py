@@ -75,7 +75,8 @@ class Connections:
     behind a fleet's writes. ``io`` makes the way of the writes, given who is asked right before each;
     ``side_io`` is the way of the events. ``begin`` is called once, when this process has the lead and
     before it reads anything; ``settled`` once, when everything is read. ``measurer`` asks providers of metrics,
-    ``deliverer`` tells people, ``export`` takes spans (None: nobody wants them).
+    ``deliverer`` tells people, ``export`` takes spans (None: nobody wants them). ``steady`` measures
+    leases, and ``lease_timers`` go by it (None: ``clock`` never steps).
     """
 
     hub: Hub
@@ -92,6 +93,7 @@ class Connections:
     measurer: Measurer = NO_PROVIDERS
     deliverer: Deliverer = NOBODY_TOLD
     export: Callable[[FinishedSpan], None] | None = None
+    steady: Clock | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +276,7 @@ def _events(around: Connections, fleet: MeasuredFleet, metrics: Metrics, me: str
 def _layout(settings: Settings, around: Connections, *, me: str, namespace: str) -> Layout:
     return Layout(
         around.side,
-        around.clock,
+        around.steady or around.clock,
         lease_of(settings.lease_namespace or namespace, settings.lease_name, FIRST),
         me=me,
         sharding=settings.sharding(namespace),
@@ -299,6 +301,7 @@ def _candidate(
         terms=lease_terms(settings),
         labels=labels,
         agree=layout.agree,
+        steady=around.steady,
     )
 
 

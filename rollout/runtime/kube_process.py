@@ -8,19 +8,19 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rollout.clock import CLOCK_TOLERANCE, Clock, HubClock
+from rollout.clock import CLOCK_TOLERANCE, Clock, HubClock, SteadyClock, since_boot
 from rollout.errors import ConfigError
 from rollout.fleet.heartbeats import CLUSTER_NAME_LABEL
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_session import Times
-from rollout.model.kinds import LEASE, MANIFEST_WORK
+from rollout.model.kinds import LEASE, MANIFEST_WORK, Kind
 from rollout.providers.deliverer import ChannelDeliverer
 from rollout.providers.hosts import policy_of
 from rollout.providers.kinds import installed
@@ -100,10 +100,13 @@ def go_by(clock: HubClock) -> None:
 
 
 class _Alarms:
-    """The timers of a real process: two, so that looking after the lease never waits."""
+    """The timers of a real process: two, so that looking after the lease never waits.
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    Those of the lease go by ``steady``.
+    """
+
+    def __init__(self, clock: Clock, steady: Clock) -> None:
+        self._clock, self.steady = clock, steady
         self._engine: ApsTimers | None = None
         self._lease: ApsTimers | None = None
 
@@ -112,7 +115,7 @@ class _Alarms:
         return self._engine
 
     def lease(self, wake: Wake) -> Timers:
-        self._lease = ApsTimers(wake, clock=self._clock)
+        self._lease = ApsTimers(wake, clock=self.steady)
         return self._lease
 
     def sweep(self) -> None:
@@ -122,7 +125,7 @@ class _Alarms:
         if self._engine is not None:
             self._engine.sweep()
         due = self._lease.next_at() if self._lease is not None else None
-        if self._lease is not None and due is not None and self._clock.now() > due + LATE:
+        if self._lease is not None and due is not None and self.steady.now() > due + LATE:
             self._lease.sweep()
 
     def close(self) -> None:
@@ -140,19 +143,22 @@ def _export() -> "OtelExport":
     return OtelExport()
 
 
+def _watched(settings: Settings) -> Mapping[Kind, str]:
+    """The kinds of which this process sees only what a label selector names."""
+    works = settings.sharding(own_namespace()).selector
+    return {LEASE: CLUSTER_NAME_LABEL, **({MANIFEST_WORK: works} if works else {})}
+
+
 @contextmanager
 def _surroundings(settings: Settings, access: Access) -> Iterator[Connections]:
     """The connections, clock and alarms of this process, closed at the end. Raises: ConfigError."""
     seconds = settings.write_timeout_seconds
     times = Times(connect=min(5.0, seconds), write=seconds)
     clock = HubClock()
-    only = {LEASE: CLUSTER_NAME_LABEL}
-    if works := settings.sharding(own_namespace()).selector:
-        only[MANIFEST_WORK] = works
-    hub = KubeHub(access, only=only, times=times, heard=clock.heard, compressed=False)
+    hub = KubeHub(access, only=_watched(settings), times=times, heard=clock.heard, compressed=False)
     side_times = Times(min(5.0, seconds), seconds, seconds)
     side = KubeHub(access, times=side_times, patience=0.0, heard=clock.heard)
-    alarms = _Alarms(clock)
+    alarms = _Alarms(clock, SteadyClock(elapsed=since_boot))
     measurer = ProviderMeasurer(side, clock, installed(), policy_of(settings.measure_hosts))
     deliverer = ChannelDeliverer(side, clock, installed_sinks(), policy_of(settings.notify_hosts))
     export = _export() if settings.traces else None
@@ -172,6 +178,7 @@ def _surroundings(settings: Settings, access: Access) -> Iterator[Connections]:
             measurer=measurer,
             deliverer=deliverer,
             export=export,
+            steady=alarms.steady,
         )
     finally:
         alarms.close()

@@ -29,6 +29,7 @@ class Layout:
     """See the module.
 
     Args:
+        clock: measures how long is waited: a steady one.
         base: the lease of shard 0.
         me: the identity of this process, as leases name their holders.
         lasts: how long a lease holds.

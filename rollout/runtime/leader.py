@@ -1,8 +1,9 @@
 """Leader election by a Lease: one process at a time may write.
 
 `decide` is pure; `Candidate` is the thin shell that reads and writes the Lease, driven by timers of
-its own, so that a long plan never delays a renewal. All spans are measured on this process's clock:
-what others wrote as a time is compared, never read, but for telling how long nobody was in charge.
+its own, so that a long plan never delays a renewal. All spans are measured on a steady clock of this
+process, which nothing that a server tells moves: what others wrote as a time is compared, never read,
+but for telling how long nobody was in charge.
 
 Fencing (safety contract R2). The leader may write until `LeaseTerms.deadline` after the renewal that
 last succeeded was *sent*; a request that goes out then has timed out before the lease ends; and a
@@ -41,7 +42,7 @@ class LeaseTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenLease:
-    """A lease as it was last read. ``since``: when it was first seen as it is, on our own clock.
+    """A lease as it was last read. ``since``: when it was first seen as it is, on our steady clock.
 
     A lease that was there and is gone has the version 0.
     """
@@ -141,12 +142,14 @@ class LeaderCandidate:
     ``standing``, `may_write` and ``leader`` may be asked on any thread.
 
     Args:
+        clock: tells what is written on the lease, and `heard_at`; it may step.
         me: an identity that no other process, nor a later one in the same place, has.
-        timers: made for this alone; on a real clock they run on a thread of their own.
+        timers: made for this alone, on the steady clock; on a real one they run on a thread of their own.
         changed: called on the timers' thread when the standing may have changed.
         labels: put on the lease when it is taken, for whoever asks who leads and how.
         agree: asked right before each write that takes or renews the lease, on the timers' thread;
             raises HubError where this process must not lead, or that cannot be told.
+        steady: measures how long leases last and deadlines are away. None: ``clock`` never steps.
     """
 
     def __init__(
@@ -160,6 +163,7 @@ class LeaderCandidate:
         changed: Callable[[], None] = lambda: None,
         labels: Mapping[str, str] | None = None,
         agree: Callable[[], None] = lambda: None,
+        steady: Clock | None = None,
     ) -> None:
         assert lease.kind is LEASE, "leadership is a Lease"
         self.me, self.lease, self.terms = me, lease, terms
@@ -168,6 +172,7 @@ class LeaderCandidate:
         # timers' thread.
         self.heard: Callable[[], datetime | None] = lambda: None
         self._hub, self._clock, self._changed = hub, clock, changed
+        self._steady = steady or clock
         self._labels, self._agree = dict(labels or {}), agree
         self._seen: SeenLease | None = None
         self._seen_labels: Mapping[str, str] = {}
@@ -181,7 +186,7 @@ class LeaderCandidate:
         self._timers = timers(self._woken)
 
     def start(self) -> None:
-        self._timers.arm(("lease", self.lease), self._clock.now())
+        self._timers.arm(("lease", self.lease), self._steady.now())
 
     # -- what others ask -----------------------------------------------------------------------
 
@@ -192,7 +197,7 @@ class LeaderCandidate:
         held = self._held
         if held is None:
             return LeaderState.WAITING
-        late = self._clock.now() >= held + self.terms.deadline
+        late = self._steady.now() >= held + self.terms.deadline
         return LeaderState.LOST if late else LeaderState.LEADING
 
     @property
@@ -216,7 +221,7 @@ class LeaderCandidate:
         return (
             held is not None
             and not self._why_lost
-            and self._clock.now() < held + self.terms.deadline
+            and self._steady.now() < held + self.terms.deadline
         )
 
     def check(self) -> None:
@@ -248,7 +253,7 @@ class LeaderCandidate:
             if after is LeaderState.LOST:
                 self._resign(self.why_lost)
             else:
-                self._timers.arm(key, self._clock.now() + self.terms.retry)
+                self._timers.arm(key, self._steady.now() + self.terms.retry)
         if after is not before:
             log.info("%s: %s is %s", self.lease, self.me, after.value)
         self._changed()
@@ -257,13 +262,13 @@ class LeaderCandidate:
         """One look: a leader renews what it knows, everybody else reads first."""
         if self._held is None or self._seen is None:
             self._read()
-        action = decide(self.me, self._seen, self._held, self.terms, now=self._clock.now())
+        action = decide(self.me, self._seen, self._held, self.terms, now=self._steady.now())
         try:
             self._do(action)
         except (Conflict, Gone):
             self._read()
             if (
-                decide(self.me, self._seen, self._held, self.terms, now=self._clock.now())
+                decide(self.me, self._seen, self._held, self.terms, now=self._steady.now())
                 is LeaseAction.RENEW
             ):
                 # Someone edited it, or the answer to our own write was lost.
@@ -278,15 +283,15 @@ class LeaderCandidate:
             before = self._seen
             if before is not None and before.version:
                 # Its holder may not know yet: it is given the same time as a silent one.
-                self._seen = replace(before, holder=DELETED, version=0, since=self._clock.now())
+                self._seen = replace(before, holder=DELETED, version=0, since=self._steady.now())
         else:
-            self._seen = sighted(obj, self._seen, self._clock.now())
+            self._seen = sighted(obj, self._seen, self._steady.now())
             self._seen_labels = obj["metadata"].get("labels") or {}
             notes = obj["metadata"].get("annotations") or {}
             self._seen_heard = parse_instant(notes.get(HEARD_UNTIL))
 
     def _do(self, action: LeaseAction) -> None:
-        sent = self._clock.now()  # before others are asked: what they said may be as old
+        sent = self._steady.now()  # before others are asked: what they said may be as old
         if action in (LeaseAction.CREATE, LeaseAction.TAKE, LeaseAction.RENEW):
             self._agree()
         match action:
@@ -295,7 +300,7 @@ class LeaderCandidate:
             case LeaseAction.TAKE:
                 self._take(sent)
             case LeaseAction.RENEW:
-                self._hold({"renewTime": rfc3339_micro(sent)}, sent, self._told())
+                self._hold({"renewTime": rfc3339_micro(self._clock.now())}, sent, self._told())
             case LeaseAction.RESIGN:
                 late = self._seen is not None and self._seen.holder == self.me
                 self._resign("" if late else f"{self.leader or 'nobody'} holds it")
@@ -311,7 +316,7 @@ class LeaderCandidate:
                 "name": self.lease.name,
                 "labels": self._labels,
             },
-            "spec": self._spec(sent, 0),
+            "spec": self._spec(0),
         }
         self._got(self._hub.create(self.lease, obj), sent)
 
@@ -322,7 +327,7 @@ class LeaderCandidate:
             seen.holder, parse_instant(seen.renewal), self._seen_labels, self._seen_heard
         )
         meta = {"labels": self._labels, **self._told()}
-        self._hold(self._spec(sent, seen.transitions + 1), sent, meta)
+        self._hold(self._spec(seen.transitions + 1), sent, meta)
 
     def _told(self) -> Obj:
         """What the lease is to say of until when this process heard. Before it has read everything that is
@@ -332,7 +337,8 @@ class LeaderCandidate:
         heard = self.heard() or self.predecessor.last_sign
         return {"annotations": {HEARD_UNTIL: rfc3339_micro(heard)}} if heard else {}
 
-    def _spec(self, now: datetime, transitions: int) -> Obj:
+    def _spec(self, transitions: int) -> Obj:
+        now = self._clock.now()
         return {
             "holderIdentity": self.me,
             "leaseDurationSeconds": int(self.terms.duration.total_seconds()),
@@ -348,7 +354,7 @@ class LeaderCandidate:
         self._got(self._hub.patch(self.lease, changes, self._seen.version), sent)
 
     def _got(self, obj: Obj, sent: datetime) -> None:
-        self._seen = sighted(obj, self._seen, self._clock.now())
+        self._seen = sighted(obj, self._seen, self._steady.now())
         self._held = sent
 
     def _resign(self, why: str) -> None:
@@ -365,10 +371,10 @@ class LeaderCandidate:
             self._timers.cancel(("lease", self.lease))
             if self.standing is not LeaderState.LEADING:
                 return
-            now = self._clock.now()
+            now = rfc3339_micro(self._clock.now())
             try:
-                spec: Obj = {"holderIdentity": "", "renewTime": rfc3339_micro(now)}
-                self._hold(spec, now, self._told())
+                spec: Obj = {"holderIdentity": "", "renewTime": now}
+                self._hold(spec, self._steady.now(), self._told())
             except HubError as error:
                 log.info("%s was not released, it runs out by itself: %s", self.lease, error)
             finally:

@@ -13,7 +13,7 @@ OF_PROCESSES: tuple[Mutant, ...] = tuple(
             "R2",
             "a leader writes on after its lease",
             (LEADER, "        if not self.may_write():\n", "        if False:\n"),
-            (LEADER, "        late = self._clock.now() >= held", "        late = False and held"),
+            (LEADER, "        late = self._steady.now() >= held", "        late = False and held"),
         ),
         fault(
             "R2",

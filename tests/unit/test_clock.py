@@ -1,11 +1,12 @@
 """Clocks: what they promise while the wall clock does as it likes."""
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from freezegun import freeze_time
 
-from rollout.clock import HubClock, SteadyClock, SystemClock, VirtualClock
+from rollout.clock import HubClock, SteadyClock, SystemClock, VirtualClock, since_boot
 from rollout.strategies.base import Health, Phase, Standing, Timing
 from rollout.strategies.judge import judge
 
@@ -186,3 +187,24 @@ def test_a_virtual_clock_never_goes_back() -> None:
 def test_a_virtual_clock_needs_a_time_zone() -> None:
     with pytest.raises(ValueError, match="timezone-aware"):
         VirtualClock(datetime(2030, 1, 1))  # noqa: DTZ001  (that is the point)
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="Linux alone has it")
+def test_the_time_in_which_a_machine_is_suspended_counts_for_leases(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    boot = {time.CLOCK_BOOTTIME: 1000.0}
+    monkeypatch.setattr(time, "clock_gettime", boot.__getitem__)
+    clock = SteadyClock(lambda: NOON, since_boot)
+    boot[time.CLOCK_BOOTTIME] += 60.0  # and the monotonic clock stood still
+
+    assert clock.now() == NOON + timedelta(minutes=1)
+
+
+def test_where_no_clock_counts_suspended_time_the_monotonic_one_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(time, "CLOCK_BOOTTIME", raising=False)
+    before = since_boot()
+
+    assert 0 <= since_boot() - before < 60

@@ -117,10 +117,10 @@ class Skewed:
     """A clock that is off by a constant."""
 
     def __init__(self, clock: Clock, by: timedelta) -> None:
-        self._clock, self._by = clock, by
+        self._clock, self.by = clock, by
 
     def now(self) -> datetime:
-        return self._clock.now() + self._by
+        return self._clock.now() + self.by
 
 
 class Deaf:
@@ -143,14 +143,21 @@ class Process:
     def __init__(self, hub: MemoryHub, clock: VirtualClock, me: str, skew: timedelta) -> None:
         self.line = Deaf()
         self.frozen = False
-        self._own = Skewed(clock, skew)
+        self._steady = Skewed(clock, skew)
+        self.told = Skewed(self._steady, 0 * SEC)
         self.candidate = LeaderCandidate(
-            FaultyHub(hub, self.line), self._own, self._timers, REF, me, TERMS
+            FaultyHub(hub, self.line),
+            self.told,
+            self._timers,
+            REF,
+            me,
+            TERMS,
+            steady=self._steady,
         )
         self.candidate.start()
 
     def _timers(self, wake: object) -> VirtualTimers:
-        self.timers = VirtualTimers(self._own, wake)  # type: ignore[arg-type]  # it is a Wake
+        self.timers = VirtualTimers(self._steady, wake)  # type: ignore[arg-type]  # it is a Wake
         return self.timers
 
     def turn(self) -> None:
@@ -207,6 +214,23 @@ def test_a_successor_waits_a_whole_lease_on_its_own_clock(skew: timedelta) -> No
     assert (predecessor.name, predecessor.renewed) == (
         "p0", datetime.fromisoformat(last),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("step", [timedelta(seconds=20), timedelta(hours=-1)], ids=str)
+@pytest.mark.parametrize("process", [0, 1])
+def test_a_step_of_the_time_that_the_server_tells_moves_no_lease(
+    process: int, step: timedelta
+) -> None:
+    world = World(0 * SEC, 0 * SEC).on(20)
+    for _ in range(12):
+        world.on(0.75)
+        world.processes[process].told.by += step
+        assert world.on(1).leaders == ["p0"]
+    world.processes[0].frozen = True
+
+    world.on(14)
+    assert world.leaders == []
+    assert world.on(4).leaders == ["p1"]
 
 
 def test_a_leader_that_wakes_up_after_its_lease_has_lost_it_and_never_leads_again() -> None:
