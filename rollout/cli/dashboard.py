@@ -1,6 +1,5 @@
 """Shows what goes on in a browser: `rollout dashboard`."""
 
-import getpass
 import html
 import os
 import shlex
@@ -15,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from rollout.cli.options import Options, Stop, options, shared
+from rollout.cli.options import Options, Stop, options, shared, user
 from rollout.cli.store import check_state, open_hub
 from rollout.cli.text import say
 from rollout.clock import SystemClock
@@ -119,7 +118,7 @@ def _serve_one(
         serve_own(
             partial(open_hub, chosen),
             chosen.context or chosen.kubeconfig or chosen.state,
-            by or getpass.getuser(),
+            by or user(),
             options=_naming(chosen),
             token=os.environ.get(TOKEN_VARIABLE) or own_token(),
             access=access,

@@ -3,6 +3,7 @@
 The shared options may stand before the command or after it; the last one wins.
 """
 
+import getpass
 import logging
 import os
 import sys
@@ -59,6 +60,14 @@ class Options:
         """Whether stdout is a terminal that a picture can be redrawn on, and no log runs through it."""
         able = os.environ.get("TERM", "") not in ("", "dumb")
         return able and not self.verbose and sys.stdout.isatty()
+
+
+def user() -> str:
+    """Who asks, as this machine knows them: ``uid 1000`` where they have no name there."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # OSError from Python 3.13 on
+        return f"uid {os.getuid()}"
 
 
 def options() -> Options:

@@ -1,6 +1,5 @@
 """What the commands of all verbs have in common: their options, and how they say what came of them."""
 
-import getpass
 import json
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -8,7 +7,16 @@ from typing import Any
 import click
 
 from rollout.cli.naming import Named, not_found, workload_argument
-from rollout.cli.options import F, Stop, decorated, namespace_option, options, output_option, shared
+from rollout.cli.options import (
+    F,
+    Stop,
+    decorated,
+    namespace_option,
+    options,
+    output_option,
+    shared,
+    user,
+)
 from rollout.cli.store import open_hub, tell_away
 from rollout.cli.text import put, say
 from rollout.errors import Gone
@@ -48,7 +56,7 @@ def do(asked: tuple[str, str, str], about: Named | Ref, doing: Doing) -> None:
     with open_hub(options()) as (hub, clock):
         ref = about.on(hub) if isinstance(about, Named) else about
         try:
-            told = list(doing(hub, ref, Who(by or getpass.getuser(), clock.now(), reason)))
+            told = list(doing(hub, ref, Who(by or user(), clock.now(), reason)))
         except Gone:
             shown = "list -A" if ref.kind in WORKLOADS else f"get {ref.kind.plural}"
             raise Stop(1, f"{not_found(ref)}; `rollout {shown}` shows which there are") from None

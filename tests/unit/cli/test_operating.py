@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import os
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -104,6 +105,19 @@ def test_each_verb_says_in_a_line_what_it_did_and_that_a_second_time_changes_not
     assert web("release") == f"{MWRS} released: c4"
     assert web("release") == f"{MWRS} unchanged: none is held"
     assert notes(state) == {names.RETRY: "2026-01-01T00:10:24.000000Z"}
+
+
+def test_a_user_without_a_name_is_known_by_number(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+
+    said("pause", "mwrs", "web", state=state)
+
+    found = stored(state, "mwrs", "web")["metadata"]["annotations"]
+    assert read_asked(found)["pause"].by == "uid 54321"
 
 
 def test_verbs_that_write_objects_name_them(state: Path) -> None:
