@@ -17,7 +17,7 @@ import click
 from rollout.cli.options import Options, Stop, options, shared, user
 from rollout.cli.store import check_state, open_hub
 from rollout.cli.text import say
-from rollout.clock import SystemClock
+from rollout.clock import Clock
 from rollout.errors import ConfigError
 from rollout.hub.base import EmbeddedHub
 from rollout.model.amounts import parse_digits
@@ -175,9 +175,9 @@ def _serve_everybody(
     kubeconfig, context = chosen.kubeconfig or None, chosen.context or None
 
     @contextmanager
-    def opened() -> Iterator[tuple[EmbeddedHub, SystemClock]]:
+    def opened() -> Iterator[tuple[EmbeddedHub, Clock]]:
         with closing(RemoteHub(Access(kubeconfig, context))) as hub:
-            yield hub, SystemClock()
+            yield hub, hub.clock
 
     @contextmanager
     def opened_as(token: str) -> Iterator[EmbeddedHub]:

@@ -13,9 +13,10 @@ from rollout.cli.diagnosis import CheckResult, Level, Send, check_kinds, check_p
 from rollout.cli.leases import leader
 from rollout.cli.options import Stop, options, was_typed
 from rollout.cli.rights import check_configurations, check_executors, check_permissions
+from rollout.cli.server_clock import VERSION_PATH, ServerClock
 from rollout.cli.setting_options import given
 from rollout.cli.text import put, say
-from rollout.clock import CLOCK_TOLERANCE, HubClock, SystemClock
+from rollout.clock import CLOCK_TOLERANCE
 from rollout.errors import ConfigError, HubError, Invalid, Unavailable
 from rollout.hub.base import Hub
 from rollout.model.kinds import LEASE, Ref, key_of
@@ -42,14 +43,14 @@ def doctor(
     if dry_run and not leaves:
         raise click.UsageError("--dry-run belongs to --leave: looking alone changes nothing")
     chosen = meant(given(values))
-    clock = HubClock()
+    clock = ServerClock(lambda: hub.send("GET", VERSION_PATH))
     access = Access(asked.kubeconfig or None, asked.context or None)
     hub = KubeHub(access, patience=1.0, heard=clock.heard)
     try:
         if leaves:
             lease = Ref(LEASE, key_of(namespace, chosen.lease_name))
-            return leave(hub, lease, SystemClock().now(), dry_run=dry_run, output=output)
-        found = list(examine(hub.send, chosen, namespace, account, now=SystemClock().now()))
+            return leave(hub, lease, clock.now(), dry_run=dry_run, output=output)
+        found = list(examine(hub.send, chosen, namespace, account, now=clock.now()))
         return report([*found, *check_clock(clock.own_error())], output)
     finally:
         hub.close()

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 
 from rollout.cli.leases import leader
+from rollout.cli.server_clock import VERSION_PATH, ServerClock
 from rollout.clock import SystemClock
 from rollout.errors import ConfigError, Denied, HubError, Invalid
 from rollout.hub.base import Changes, Listing, StateKey
@@ -28,12 +29,16 @@ LEASES_REST = timedelta(seconds=10)
 
 
 class RemoteHub(KubeHub):
-    """Implements `rollout.hub.base.EmbeddedHub` for commands. Each write is a transaction of its own."""
+    """Implements `rollout.hub.base.EmbeddedHub` for commands. Each write is a transaction of its own.
+
+    ``clock`` is the time there.
+    """
 
     def __init__(self, access: Access) -> None:
         """Raises: ConfigError where the kubeconfig cannot be used."""
-        super().__init__(access, patience=PATIENCE_SECONDS, only=OLD)
-        self._clock = SystemClock()
+        self.clock = ServerClock(lambda: self.send("GET", VERSION_PATH))
+        super().__init__(access, patience=PATIENCE_SECONDS, only=OLD, heard=self.clock.heard)
+        self._wall = SystemClock()
         self._leases: list[tuple[str, Obj]] = []
         self._leases_until: datetime | None = None
 
@@ -104,13 +109,13 @@ class RemoteHub(KubeHub):
             leases = [lease for _, lease in self._controllers()]
         except HubError:
             return ""
-        now = self._clock.now()
+        now = self.clock.now()
         led = any(leader(lease, now) for lease in leases)
         return "" if led else max(map(_renewed, leases), default="")
 
     def _controllers(self) -> Sequence[tuple[str, Obj]]:
         """The Leases of controllers, each with whose rules these go by; none where they may not be read."""
-        now = self._clock.now()
+        now = self._wall.now()
         if self._leases_until is not None and now < self._leases_until:
             return self._leases
         try:

@@ -51,7 +51,7 @@ def kept_instant(hub: EmbeddedHub) -> datetime | None:
 
 @contextmanager
 def _open_server(options: Options, *, runner: bool) -> Iterator[tuple[EmbeddedHub, Clock]]:
-    """The API server that the options name, and wall time. Raises: Stop, ConfigError."""
+    """The API server that the options name, and the time there. Raises: Stop, ConfigError."""
     from rollout.cli.remote import RemoteHub  # noqa: PLC0415  (0.3 s that no other command needs)
     from rollout.hub.kube_access import Access  # noqa: PLC0415  (as above)
 
@@ -65,7 +65,7 @@ def _open_server(options: Options, *, runner: bool) -> Iterator[tuple[EmbeddedHu
         )
     hub = RemoteHub(Access(options.kubeconfig or None, options.context or None))
     try:
-        yield hub, SystemClock()
+        yield hub, hub.clock
     finally:
         hub.close()
 
