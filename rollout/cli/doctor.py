@@ -19,7 +19,8 @@ from rollout.cli.text import put, say
 from rollout.clock import CLOCK_TOLERANCE
 from rollout.errors import ConfigError, HubError, Invalid, Unavailable
 from rollout.hub.base import Hub
-from rollout.model.kinds import LEASE, Ref, key_of
+from rollout.model.kinds import LEASE, Ref, key_of, ref_of
+from rollout.model.names import PROFILE_LABEL
 from rollout.operate.leaving import KeptObjects, Leftover, remains, stays, take_out
 from rollout.runtime.permissions import needed
 from rollout.settings import Settings, raised, settings
@@ -151,13 +152,11 @@ EVERY = 100
 def leave(hub: Hub, lease: Ref, now: datetime, *, dry_run: bool, output: str) -> int:
     """Take our conditions out of all statuses, and say what else of ours there is.
 
-    Raises: Stop where a controller still leads, since it would write them again; HubError.
+    Raises: Stop where a controller, or one of its shards, still leads, since it would write them again; HubError.
     """
-    holder = _leads(hub, lease, now)
-    if holder and not dry_run:
-        raise Stop(
-            1, f"{holder} leads by {lease}: end the controller first, it would write them again"
-        )
+    leads = list(_leads(hub, lease, now))
+    if leads and not dry_run:
+        raise Stop(1, f"{', '.join(leads)}: end the controller first, it would write them again")
     found = list(remains(hub))
     kept = list(stays(hub))
     taken: list[Leftover] = []
@@ -174,13 +173,16 @@ def leave(hub: Hub, lease: Ref, now: datetime, *, dry_run: bool, output: str) ->
     return 0
 
 
-def _leads(hub: Hub, lease: Ref, now: datetime) -> str:
-    """Who holds the lease, "" where it has run out or was let go."""
+def _leads(hub: Hub, lease: Ref, now: datetime) -> Iterator[str]:
+    """Who of ours leads, and by which Lease: this one, or one that says that it is of ours.
+
+    Each shard has a Lease of its own, and a controller in another namespace has one, too.
+    """
     for obj in stored(hub, LEASE):
-        meta = obj["metadata"]
-        if (meta.get("namespace"), meta["name"]) == (lease.namespace, lease.name):
-            return leader(obj, now)
-    return ""
+        ref = ref_of(LEASE, obj)
+        is_ours = ref == lease or PROFILE_LABEL in (obj["metadata"].get("labels") or {})
+        if is_ours and (holder := leader(obj, now)):
+            yield f"{holder} leads by {ref}"
 
 
 def _lines(
