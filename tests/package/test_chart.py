@@ -17,6 +17,8 @@ pytestmark = pytest.mark.package
 
 CHART = ROOT / "charts" / "rollout"
 NAMESPACE = "rollout-system"
+CONTROLLER = "Deployment/rollout-controller"
+SETTINGS = "checksum/settings"
 ON_OCM = {"components": {"placements": False, "sets": False, "addons": False}}
 
 
@@ -71,7 +73,44 @@ def test_the_chart_makes_the_objects_of_the_kustomization(
     whole = {key: [str(ROOT / "manifests" / each) for each in of] for key, of in folders.items()}
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(whole))
 
-    assert rendered(values) == kustomized(tmp_path)
+    found = rendered(values)
+    meta = _template(found[CONTROLLER])["metadata"]
+    assert meta.pop("annotations").keys() == {SETTINGS}, "kustomize has no checksum of its settings"
+    assert found == kustomized(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"settings": {"ROLLOUT_SETTLE_SECONDS": "60"}}, {"components": {"health": True}}, ON_OCM],
+    ids=["a setting", "a component more", "taken over by OCM"],
+)
+def test_whatever_changes_the_settings_changes_the_pods(values: dict[str, Any]) -> None:
+    old, new = rendered({}), rendered(values)
+
+    assert old["ConfigMap/rollout-controller"] != new["ConfigMap/rollout-controller"]
+    assert _template(old[CONTROLLER]) != _template(new[CONTROLLER])
+
+
+def test_what_changes_no_setting_changes_no_pod() -> None:
+    old, new = rendered({}), rendered({"replicas": 3, "prometheus": {"enabled": True}})
+
+    assert _template(old[CONTROLLER]) == _template(new[CONTROLLER])
+
+
+def test_each_shard_has_a_budget_of_its_own() -> None:
+    found = rendered({"shards": 3})
+    budgets = {key: obj for key, obj in found.items() if obj["kind"] == "PodDisruptionBudget"}
+    deployments = {key: obj for key, obj in found.items() if obj["kind"] == "Deployment"}
+
+    assert len(budgets) == 3
+    for key, budget in budgets.items():
+        assert budget["spec"]["minAvailable"] == 1
+        selected = budget["spec"]["selector"]["matchLabels"].items()
+        assert [
+            each
+            for each, obj in deployments.items()
+            if selected <= _template(obj)["metadata"]["labels"].items()
+        ] == [key.replace("PodDisruptionBudget", "Deployment")]
 
 
 def test_a_service_monitor_takes_the_place_of_the_pod_monitor() -> None:
@@ -150,7 +189,7 @@ def test_every_value_has_its_effect() -> None:
         [{"operator": "Exists"}],
         [{"name": "s"}],
     )
-    assert (meta["labels"]["c"], meta["annotations"]) == ("d", {"e": "f"})
+    assert (meta["labels"]["c"], meta["annotations"]["e"]) == ("d", "f")
     settings = found["ConfigMap/rollout-controller"]["data"]
     assert (settings["ROLLOUT_SETTLE_SECONDS"], settings["ROLLOUT_WATCH_HEALTH"]) == ("19", "true")
     assert "metadata.name': 'prom'" in str(found["NetworkPolicy/rollout-controller"])
@@ -189,8 +228,13 @@ def test_each_shard_has_a_deployment_of_its_own_and_the_first_one_stays_what_it_
         assert selected["rollout-engine.io/shard"] == key[-1]
 
 
+def _template(deployment: Obj) -> Obj:
+    found: Obj = deployment["spec"]["template"]
+    return found
+
+
 def _container(deployment: Obj) -> Obj:
-    found: Obj = deployment["spec"]["template"]["spec"]["containers"][0]
+    found: Obj = _template(deployment)["spec"]["containers"][0]
     return found
 
 
