@@ -118,7 +118,9 @@ class Lookout:
 
     def _take(self, kept: _Kept, event: Event) -> bool:
         known = kept.objects.get(event.ref)
-        if known is not None and version_of(known) > event.version:
+        if event.version <= kept.watch.version or (
+            known is not None and version_of(known) > event.version
+        ):
             return False  # listed anew since
         if event.change is Change.DELETED:
             if kept.objects.pop(event.ref, None) is None:

@@ -21,6 +21,8 @@ class ListWatch:
         self._sink, self._expired = sink, expired
         self.end = _nothing
         """Ends the watch; `again` begins it anew."""
+        self.version = 0
+        """Of the last list: what happened up to it is in the list."""
 
     def again(self, known: Iterable[Ref] = ()) -> Iterator[Event]:
         """List, and watch from there.
@@ -31,6 +33,7 @@ class ListWatch:
         while True:
             listing = self._hub.list(self._kind)
             self.end()
+            self.version = listing.version
             try:
                 self.end = self._hub.watch(self._kind, listing.version, self._sink, self._expired)
             except Expired:  # others wrote more than the hub's history holds, in between

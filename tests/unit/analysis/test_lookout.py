@@ -11,8 +11,11 @@ import pytest
 from rollout.analysis.lookout import Lookout
 from rollout.clock import VirtualClock
 from rollout.errors import Gone
+from rollout.hub.base import Expire, Sink
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
+from rollout.hub.watching import version_of
+from rollout.model.events import Change, Event
 from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, Kind, Obj, Ref
 from tests.support.shapes import cluster, placement
 
@@ -28,6 +31,25 @@ class Counted(MemoryHub):
     def list(self, kind: Kind, *words: Any, **more: Any) -> Any:
         self.lists += 1
         return super().list(kind, *words, **more)
+
+
+class Late(MemoryHub):
+    """A hub whose watches tell what they still have, and that they have expired, while a list is made."""
+
+    def __init__(self) -> None:
+        super().__init__(VirtualClock(NOW))
+        self.left: list[Event] = []
+
+    def watch(
+        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
+    ) -> Callable[[], None]:
+        self.sink, self.expire = sink, expired
+        return lambda: None
+
+    def list(self, *words: Any, **more: Any) -> Any:
+        while self.left:
+            self.sink(self.left.pop())
+        return super().list(*words, **more)
 
 
 def lookout(hub: Any, *acts: Callable[[], object]) -> Lookout:
@@ -54,6 +76,26 @@ def test_what_changes_is_learnt_from_the_watch_alone() -> None:
     assert labels(found) == []
     assert not found.changed()
     assert hub.lists == 1
+
+
+def test_what_an_old_watch_tells_after_a_new_list_brings_nothing_back() -> None:
+    hub = Late()
+    found = lookout(hub)
+    assert labels(found) == []
+    made = hub.create(C1, cluster("c1"))
+    hub.delete(C1)
+    hub.left = [Event(C1, Change.ADDED, made, version_of(made))]
+    assert hub.expire is not None
+    hub.expire()
+
+    assert found.changed()
+    assert not found.changed()
+    assert labels(found) == []
+
+    after = hub.create(C1, cluster("c1"))
+    hub.sink(Event(C1, Change.ADDED, after, version_of(after)))
+    assert found.changed()
+    assert labels(found) == [{}]
 
 
 def test_a_kind_that_nobody_asked_for_is_not_watched() -> None:
