@@ -116,7 +116,7 @@ def wait_of(details: Any, headers: Mapping[str, str] | None) -> timedelta | None
 def _read(body: bytes) -> _Status:
     try:
         return _STATUS.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):  # not even a Status
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # not even a Status
         return _Status()
 
 

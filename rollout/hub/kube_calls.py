@@ -70,7 +70,7 @@ class Discovery:
                 f"look {_name(kind)} up: the server does not have them;"
                 " is the CustomResourceDefinition installed?"
             ) from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Unavailable(f"look {_name(kind)} up: no JSON at {path}: {error}") from error
         if not isinstance(found, dict):
             raise Unavailable(f"look {_name(kind)} up: no object at {path}")

@@ -8,7 +8,7 @@ what a ManagedCluster says of its conditions, version, size and claims.
 on officially so); a server where they are not is refused.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from rollout.errors import Unavailable
+from rollout.hub.kube_deep import fields_of, items_of, stand_in
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
     KINDS,
@@ -194,7 +195,9 @@ class ObjectDecoder:
         except msgspec.ValidationError:
             pass  # an unexpected shape: read as it is
         except _NO_JSON as error:
-            raise Unavailable(f"read a {kind.name}: the server sent no JSON: {error}") from error
+            raise _no_json(kind, error) from error
+        except RecursionError:
+            return _plain(kind, raw, read=_too_deep)
         return _plain(kind, raw)
 
     def _page(self, kind: Kind, raw: bytes | msgspec.Raw) -> Obj | None:
@@ -233,7 +236,7 @@ class ObjectDecoder:
     def page(self, kind: Kind, raw: bytes) -> "ListPage":
         """One page of a list. Raises: Unavailable where it is none."""
         try:
-            listed = _LISTED.decode(raw)
+            listed = _listed(raw)
         except _NO_JSON as error:
             raise Unavailable(f"list {kind.plural}: the server sent no list: {error}") from error
         return ListPage(self, kind, listed)
@@ -244,7 +247,7 @@ class ObjectDecoder:
         Raises: Unavailable where it is none of these.
         """
         try:
-            line = _LINE.decode(raw)
+            line = _line(raw)
         except _NO_JSON as error:
             raise Unavailable(f"watch {kind.plural}: a line is no event: {error}") from error
         if line.type == "ERROR":
@@ -258,6 +261,34 @@ class ObjectDecoder:
             return Event(ref_of(kind, obj), change, obj, version)
         except (ValueError, KeyError) as error:
             raise Unavailable(f"watch {kind.plural}: no such event: {error}") from error
+
+
+def _listed(raw: bytes) -> _Listed:
+    """One page; of what is nested too deeply for the decoder, too, each object is found."""
+    try:
+        return _LISTED.decode(raw)
+    except RecursionError:
+        said = fields_of(raw)
+        meta = msgspec.json.decode(_text(said, "metadata"), type=_ListMeta)
+        items = [msgspec.Raw(item) for item in items_of(_text(said, "items"))]
+        return _Listed(metadata=meta, items=items)
+
+
+def _line(raw: bytes) -> _WatchLine:
+    """One line of a watch, as `_listed`."""
+    try:
+        return _LINE.decode(raw)
+    except RecursionError:
+        said = fields_of(raw)
+        return _WatchLine(type=str(said.get("type")), object=msgspec.Raw(_text(said, "object")))
+
+
+def _text(said: Mapping[str, Any], name: str) -> bytes:
+    """Raises: msgspec.DecodeError where the field is neither a list nor an object."""
+    found = said.get(name)
+    if not isinstance(found, bytes):
+        raise msgspec.DecodeError(f"there is no {name}")
+    return found
 
 
 class ListPage:
@@ -288,15 +319,29 @@ def _headed(kind: Kind, meta: _Meta) -> Obj:
     }
 
 
+def _no_json(kind: Kind, error: Exception) -> Unavailable:
+    return Unavailable(f"read a {kind.name}: the server sent no JSON: {error}")
+
+
+def _too_deep(raw: bytes | msgspec.Raw) -> Obj:
+    return stand_in(bytes(raw))
+
+
 _WRITERS_TOLD = (ROLLOUT_RECORD, ROLLOUT_ANALYSIS_RUN)
 """Kinds of which people are told who wrote them, where that was not us."""
 
 
-def _plain(kind: Kind, raw: bytes | msgspec.Raw) -> Obj:
+def _plain(
+    kind: Kind,
+    raw: bytes | msgspec.Raw,
+    read: Callable[[bytes | msgspec.Raw], Any] = _ANY.decode,
+) -> Obj:
     try:
-        obj = _ANY.decode(raw)
+        obj = read(raw)
+    except RecursionError:
+        return _plain(kind, raw, read=_too_deep)
     except _NO_JSON as error:
-        raise Unavailable(f"read a {kind.name}: the server sent no JSON: {error}") from error
+        raise _no_json(kind, error) from error
     if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
         raise Unavailable(f"read a {kind.name}: the server sent no object")
     if kind not in _WRITERS_TOLD:

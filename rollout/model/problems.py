@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+TOO_DEEP = "nested too deeply to be read: write it with fewer levels"
+"""Stands for a field of a stored object that cannot be read, where an object is expected."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

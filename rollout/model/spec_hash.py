@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from rollout.model.kinds import Obj
+from rollout.model.problems import TOO_DEEP
 
 LEFT_OUT = frozenset({"apiVersion", "kind", "metadata", "status"})
 
@@ -31,9 +32,12 @@ _INT64 = 2**63
 def spec_hash(obj: Obj) -> str:
     """The hash of a configuration object, in lower-case hex.
 
-    Raises: TypeError for a value that no JSON parser makes, RecursionError for hundreds of levels.
+    Raises: TypeError for a value that no JSON parser makes, and where a field could not be read
+    (`TOO_DEEP`); RecursionError for hundreds of levels.
     """
     content = {key: value for key, value in obj.items() if key not in LEFT_OUT}
+    if TOO_DEEP in content.values():
+        raise TypeError(TOO_DEEP)
     return hashlib.sha256(go_json(content).encode()).hexdigest()
 
 

@@ -84,6 +84,7 @@ class Engine:
             want=self._want,
             time=clock.now,
             seed=seed,
+            strict=pace.strict,
         )
 
     def _woken(self, key: Hashable) -> None:

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from rollout.clock import Clock
-from rollout.errors import Fenced, HubError
+from rollout.errors import Fenced, HubError, RolloutError
 from rollout.runtime.engine import Engine
 from rollout.runtime.io import FencedIo
 from rollout.runtime.leader import LeaderCandidate, LeaderState
@@ -229,6 +229,13 @@ class Controller:
             self._why_not_started = f"{trying} failed: {error}"
             self._start_at = now + RETRY
             log.warning("%s; it is tried again", self._why_not_started)
+            return False
+        except RolloutError:
+            raise
+        except Exception as error:  # a fault of ours: to end, and to begin anew, would mend nothing
+            self._why_not_started = f"{trying} failed: {type(error).__name__}: {error}"
+            self._start_at = now + RETRY
+            log.exception("%s; it is tried again", self._why_not_started)
             return False
         finally:
             self._is_reading = False

@@ -31,6 +31,7 @@ class Watches:
         see: takes in what a list shows.
         want: has an object planned anew.
         time: the time of now; a list can take long.
+        strict: in tests, a fault of ours is raised.
     """
 
     def __init__(
@@ -43,7 +44,9 @@ class Watches:
         want: Callable[[Ref, datetime], None],
         time: Callable[[], datetime],
         seed: int | None = None,
+        strict: bool = False,
     ) -> None:
+        self._strict = strict
         self._hub, self._fleet, self._timers = hub, fleet, timers
         self._post, self._see, self._want, self._time = post, see, want, time
         self._watched: dict[Kind, ListWatch] = {}
@@ -101,6 +104,12 @@ class Watches:
             self._read(kind, now)
         except HubError as error:
             log.warning("listing %s failed, it is tried again: %s", kind.plural, error)
+            self._later(kind, now)
+            return
+        except Exception:  # a fault of ours: what else is watched goes on
+            if self._strict:
+                raise
+            log.exception("taking in %s failed, they are listed again", kind.plural)
             self._later(kind, now)
             return
         self._fleet.blind(kind, None)

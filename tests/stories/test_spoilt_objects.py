@@ -1,15 +1,20 @@
 """Does any field of any object, whatever is in it, make the engine raise?"""
 
+import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from rollout.clock import VirtualClock
 from rollout.fleet.fleet import Fleet
+from rollout.hub.base import Listing
+from rollout.hub.kube_objects import ObjectDecoder
 from rollout.hub.memory import MemoryHub
+from rollout.model import names
 from rollout.model.events import Change, Event
-from rollout.model.kinds import KINDS, MANAGED_CLUSTER, MANIFEST_WORK, ref_of
+from rollout.model.kinds import KINDS, MANAGED_CLUSTER, MANIFEST_WORK, REPLICA_SET, Kind, ref_of
 from rollout.runtime.engine import Engine
 from rollout.runtime.pace import Pace
 from rollout.runtime.planners import planners, trackers
@@ -19,6 +24,7 @@ from rollout.sim.reports import said_of
 from rollout.sim.scenario import Scenario
 from tests.kube.spoilt import all_spoilt, replaced
 from tests.support import make
+from tests.support.story import MIN, Story
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -97,3 +103,51 @@ def test_no_spoilt_work_stops_the_simulated_agents() -> None:
     silent = [obj for obj in hub.list(MANIFEST_WORK).items if not said_of(obj)]
     assert len(works) > 50
     assert silent == []
+
+
+class Deep:
+    """A hub on which the template of one workload is nested 2,000 levels deep, as API servers allow."""
+
+    def __init__(self, hub: MemoryHub) -> None:
+        self._hub, self._decoder = hub, ObjectDecoder()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._hub, name)
+
+    def list(self, kind: Kind, *args: Any) -> Listing:
+        shown = self._hub.list(kind, *args)
+        if kind is not REPLICA_SET:
+            return shown
+        items = json.dumps(shown.items).replace('"DEEP"', '{"a":' * 2_000 + "1" + "}" * 2_000)
+        page = f'{{"metadata":{{"resourceVersion":"{shown.version}"}},"items":{items}}}'
+        return Listing(tuple(self._decoder.page(kind, page.encode()).objects()), shown.version)
+
+
+def deep(hub: MemoryHub) -> Any:
+    return Deep(hub)
+
+
+def test_a_workload_that_is_nested_too_deeply_is_held_alone_and_says_so() -> None:
+    workload = make.workload(name="deep")
+    workload["spec"]["manifestWorkTemplate"]["workload"]["manifests"][0]["data"]["x"] = "DEEP"
+    story = Story([*make.fleet(2), workload, make.workload()], wrap=deep)
+    story.to(MIN)
+
+    assert story.said(names.PROGRESSING, "deep")[1] == "Misconfigured"
+    message = story.condition(names.PROGRESSING, "deep").message
+    assert "nested too deeply to be read: write it with fewer levels" in message
+    assert sorted(story.works()) == ["c00", "c01"]
+    assert story.works("deep") == {}
+
+
+def test_a_template_that_becomes_nested_too_deeply_takes_nothing_from_its_clusters() -> None:
+    story = Story([*make.fleet(2), make.workload()], wrap=deep)
+    story.end()
+    workload = story.mwrs()
+    manifest = workload["spec"]["manifestWorkTemplate"]["workload"]["manifests"][0]
+    nested = {**manifest, "data": {**manifest["data"], "x": "DEEP"}}
+    story.template({"workload": {"manifests": [nested]}})
+    story.restart().on(60 * MIN)
+
+    assert story.said(names.PROGRESSING)[1] == "Misconfigured"
+    assert sorted(story.works()) == ["c00", "c01"]

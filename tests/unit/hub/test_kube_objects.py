@@ -4,10 +4,22 @@ import json
 
 import pytest
 
-from rollout.errors import Expired
+from rollout.errors import Expired, Unavailable
 from rollout.hub.kube_answers import error_of
 from rollout.hub.kube_objects import ObjectDecoder, Payloads, path_of
-from rollout.model.kinds import CONFIG_MAP, MANAGED_CLUSTER, MANIFEST_WORK, PLACEMENT_DECISION, Obj
+from rollout.model.events import Event
+from rollout.model.kinds import (
+    CONFIG_MAP,
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    PLACEMENT_DECISION,
+    REPLICA_SET,
+    Kind,
+    Obj,
+    Ref,
+)
+from rollout.model.problems import TOO_DEEP
+from rollout.model.spec_hash import spec_hash
 
 
 def test_equal_payloads_are_one_object_and_bounded() -> None:
@@ -144,3 +156,77 @@ def test_paths_are_those_of_the_api(path: str, expected: str) -> None:
 
 def test_expiry_is_an_error_of_its_own() -> None:
     assert type(error_of("list", 410, b"")) is Expired
+
+
+DEEP = b'{"a":' * 5_000 + b"[1]" + b"}" * 5_000
+
+
+def _deep(name: bytes) -> bytes:
+    return (
+        b'{"metadata":{"name":"%s","namespace":"t","resourceVersion":"5","labels":{"a":"b"},'
+        b'"managedFields":[{"fieldsV1":%s}]},"spec":{"x":%s},"status":{"conditions":[]}}'
+    ) % (name, DEEP, DEEP)
+
+
+@pytest.mark.parametrize("kind", [REPLICA_SET, MANIFEST_WORK, MANAGED_CLUSTER, CONFIG_MAP])
+def test_of_an_object_that_is_nested_too_deeply_all_else_is_read(kind: Kind) -> None:
+    obj = ObjectDecoder().object(kind, _deep(b"w"))
+
+    assert obj == {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": {
+            "name": "w",
+            "namespace": "t",
+            "resourceVersion": "5",
+            "labels": {"a": "b"},
+        },
+        "spec": TOO_DEEP,
+        "status": {"conditions": []},
+    }
+
+
+def test_an_object_that_is_nested_too_deeply_hides_no_other_in_a_list() -> None:
+    other = b'{"metadata":{"name":"v","resourceVersion":"4"},"spec":{"a":"}\\"{"}}'
+    text = b'{"metadata":{"resourceVersion":"9","continue":"t"},"items":[%s, %s ,%s]}'
+    page = ObjectDecoder().page(REPLICA_SET, text % (other, _deep(b"w"), other))
+
+    assert (page.version, page.token) == (9, "t")
+    first, deep, last = page.objects()
+    assert first == last
+    assert first["spec"] == {"a": '}"{'}
+    assert deep["spec"] == TOO_DEEP
+
+
+def test_an_event_of_an_object_that_is_nested_too_deeply_is_read() -> None:
+    event = ObjectDecoder().line(REPLICA_SET, b'{"type":"ADDED","object":%s}' % _deep(b"w"))
+
+    assert isinstance(event, Event)
+    assert (event.ref, event.version) == (Ref(REPLICA_SET, "t/w"), 5)
+    assert event.obj["spec"] == TOO_DEEP
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DEEP[:-1],
+        DEEP + b"}",
+        b"[" + DEEP + b"]",
+        b'{"items":%s}' % DEEP,
+        b'{"metadata":7,"object":7,"items":[%s]}' % DEEP,
+    ],
+)
+def test_what_is_nested_too_deeply_and_is_no_object_list_or_event_is_refused(text: bytes) -> None:
+    reader = ObjectDecoder()
+    for read in (reader.object, reader.page, reader.line):
+        with pytest.raises(Unavailable):
+            read(REPLICA_SET, text)
+
+
+def test_what_is_nested_too_deeply_has_no_hash() -> None:
+    with pytest.raises(TypeError):
+        spec_hash(ObjectDecoder().object(CONFIG_MAP, _deep(b"w")))
+
+
+def test_an_answer_that_is_nested_too_deeply_is_told_by_its_status() -> None:
+    assert isinstance(error_of("get it", 500, b'{"message":%s}' % DEEP), Unavailable)

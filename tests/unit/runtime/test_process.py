@@ -110,6 +110,25 @@ def test_nothing_is_decided_before_everything_is_read() -> None:
     assert world.by("p0", MANIFEST_WORK)
 
 
+def test_a_list_that_cannot_be_taken_in_for_a_fault_of_ours_is_read_again() -> None:
+    world = World(documents())
+    process = world.start("p0")
+    good = world.hub.list
+    broken = [True]
+
+    def listing(kind: Any, *args: Any, **kwargs: Any) -> Any:
+        if broken[0] and kind is REPLICA_SET:
+            raise RecursionError("nested too deeply")
+        return good(kind, *args, **kwargs)
+
+    world.hub.list = listing  # type: ignore[method-assign]  # one list fails, all else works
+    world.on(20)
+    assert "reading everything failed: RecursionError" in process.controller.readiness().why
+    broken[0] = False
+    world.on(20)
+    assert world.by("p0", MANIFEST_WORK)
+
+
 def test_a_new_leader_starts_where_the_old_one_stopped_and_counts_the_gap_as_an_outage() -> None:
     world = World(documents())
     first = world.start("p0")

@@ -1,25 +1,35 @@
 """Kinds that a hub lacks, or will not show: what stops, what goes on, and what is said of it."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from datetime import datetime
 from typing import Any
 
 import pytest
 
+from rollout.clock import VirtualClock
 from rollout.errors import Denied, HubError, NotServed, Unavailable
+from rollout.fleet.fleet import Fleet
+from rollout.hub.memory import MemoryHub
 from rollout.model import names
+from rollout.model.events import Event
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
     CLUSTER_MANAGEMENT_ADDON,
+    MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
     MANIFEST_WORK,
     Kind,
     Obj,
+    Ref,
 )
+from rollout.runtime.timers import VirtualTimers
+from rollout.runtime.watches import Watches
 from tests.support import make
 from tests.support.addons import (
     CMA,
     MIN,
+    T0,
     Rig,
     addon,
     config,
@@ -221,3 +231,35 @@ def test_the_time_that_a_list_takes_is_a_time_in_which_nobody_heard(
     ((since, until),) = rig.engine.fleet.outages.spans
     assert since == begin
     assert until > begin + MIN
+
+
+def test_a_list_that_cannot_be_taken_in_for_a_fault_of_ours_is_made_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = VirtualClock(T0)
+    hub, fleet, due = MemoryHub(clock), Fleet(), list[Hashable]()
+    timers = VirtualTimers(clock, due.append)
+    is_broken = False
+
+    def see(event: Event, now: datetime) -> None:
+        if is_broken:
+            raise RecursionError("nested too deeply")
+        fleet.apply(event, now)
+
+    watches = Watches(
+        hub, fleet, timers, post=lambda _: None, see=see, want=lambda *_: None, time=clock.now
+    )
+    watches.start(clock.now())
+    hub.create(Ref(MANAGED_CLUSTER, "c0"), make.cluster("c0"))
+    is_broken = True
+    watches.again(MANAGED_CLUSTER, clock.now())
+    assert "taking in managedclusters failed" in caplog.text
+    assert fleet.outages.blind_since == T0, "no deadline runs meanwhile"
+
+    is_broken = False
+    clock.advance(5 * MIN)
+    timers.run_due()
+    assert due == [("list", MANAGED_CLUSTER)]
+    watches.again(MANAGED_CLUSTER, clock.now())
+    assert fleet.cluster("c0") is not None
+    assert fleet.outages.blind_since is None
