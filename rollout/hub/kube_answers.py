@@ -21,6 +21,7 @@ from rollout.errors import (
     Gone,
     HubError,
     Invalid,
+    NotServed,
     Throttled,
     Unavailable,
 )
@@ -67,6 +68,8 @@ def error_of(
     body: bytes,
     headers: Mapping[str, str] | None = None,
     secrets: Iterable[str] = (),
+    *,
+    of_object: bool = False,
 ) -> HubError:
     """The error that an answer stands for.
 
@@ -75,6 +78,7 @@ def error_of(
         status: an HTTP status of 400 or more, or the code of a watch's ERROR event.
         body: a Status object, or anything at all.
         secrets: values that the message must not repeat.
+        of_object: it was a request for one object.
     """
     said = _read(body)
     told = scrubbed(_EXCERPT.sub("", _words(said)) or _plain(body) or f"HTTP {status}", secrets)
@@ -85,7 +89,7 @@ def error_of(
         case 403:
             return Invalid(words) if _is_terminating(said) else Denied(words)
         case 404:
-            return Gone(words)
+            return _not_found(words, said, of_object=of_object)
         case 409:
             return AlreadyExists(words) if said.reason == "AlreadyExists" else Conflict(words)
         case 410:
@@ -118,6 +122,16 @@ def _read(body: bytes) -> _Status:
         return _STATUS.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # not even a Status
         return _Status()
+
+
+def _not_found(words: str, said: _Status, *, of_object: bool) -> HubError:
+    """That an object is not there is said by a Status that names what is missing. Any other 404, as
+    while a definition is being replaced, is no word about the object.
+    """
+    is_named = said.reason == "NotFound" and said.details is not None and bool(said.details.name)
+    if is_named or not of_object:
+        return Gone(words)
+    return NotServed(f"{words}; the server does not have the kind")
 
 
 def _is_terminating(said: _Status) -> bool:

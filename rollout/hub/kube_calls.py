@@ -121,7 +121,7 @@ class Calls:
         return obj
 
     async def get(self, ref: Ref) -> Obj:
-        answer = await self._ask(f"get {ref}", "GET", await self._path(ref))
+        answer = await self._ask(f"get {ref}", "GET", await self._path(ref), of_object=True)
         return self._object(ref.kind, answer.body)
 
     async def list_labelled(self, kind: Kind, label: str, values: Iterable[str]) -> Sequence[Obj]:
@@ -191,7 +191,7 @@ class Calls:
     async def create(self, ref: Ref, obj: Obj) -> Obj:
         body = wire.encode(wire.named(ref, obj))
         path = wire.collection_path(ref, await self.discovery.version_of(ref.kind))
-        answer = await self._ask(f"create {ref}", "POST", path, body, carries=obj)
+        answer = await self._ask(f"create {ref}", "POST", path, body, carries=obj, of_object=True)
         return self._object(ref.kind, answer.body)
 
     async def patch(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
@@ -208,7 +208,13 @@ class Calls:
     ) -> Obj:
         body = wire.encode(wire.precondition(changes, version))
         answer = await self._ask(
-            what, "PATCH", path, body, content_type=MERGE_PATCH, carries=changes
+            what,
+            "PATCH",
+            path,
+            body,
+            content_type=MERGE_PATCH,
+            carries=changes,
+            of_object=True,
         )
         return self._object(ref.kind, answer.body)
 
@@ -222,7 +228,8 @@ class Calls:
         if conditions:
             options["preconditions"] = conditions
         body = wire.encode(options)
-        await self._ask(f"delete {ref}", "DELETE", await self._path(ref), body)
+        path = await self._path(ref)
+        await self._ask(f"delete {ref}", "DELETE", path, body, of_object=True)
 
     async def send(self, method: str, path: str, obj: Obj | None = None) -> bytes:
         """Any other request, such as a SubjectAccessReview. Returns: the body of the answer."""
@@ -240,12 +247,19 @@ class Calls:
         body: bytes | None = None,
         content_type: str = JSON,
         carries: Obj | None = None,
+        *,
+        of_object: bool = False,
     ) -> HttpAnswer:
         """``carries`` is what the body says: a refusal is told without the data of its Secrets."""
         answer = await self.session.call(method, path, body, content_type)
         if answer.status >= 300:
             raise error_of(
-                what, answer.status, answer.body, answer.headers, secrets=secret_texts(carries)
+                what,
+                answer.status,
+                answer.body,
+                answer.headers,
+                secrets=secret_texts(carries),
+                of_object=of_object,
             )
         return answer
 

@@ -261,6 +261,7 @@ class Engine:
             return
         wave = flight.plan.waves[flight.wave]
         flight.pending = len(wave)
+        flight.known = {write.ref: self.fleet.versions.of(write.ref) for write in wave}
         for write in wave:
             self.fleet.attempted(write, now, flight.ref)
         turn = flight.ref.namespace
@@ -278,7 +279,7 @@ class Engine:
                         self._want(flight.ref, now)  # it changed nothing: no event will come of it
             case WriteResult.STALE:
                 flight.failed = True
-                self._read_back(write.ref, outcome, now)
+                self._read_back(write.ref, outcome, flight.known[write.ref], now)
             case WriteResult.REFUSED:
                 self._refused(flight, write, outcome.message, now)
             case WriteResult.WAIT:
@@ -286,7 +287,7 @@ class Engine:
             case WriteResult.UNKNOWN:
                 flight.failed = True
                 self._count_removal(write, now)
-                self._read_back(write.ref, outcome, now)
+                self._read_back(write.ref, outcome, flight.known[write.ref], now)
         if outcome.result is not WriteResult.LANDED and not holds_up_nothing(write):
             flight.blocked = True
         flight.pending -= 1
@@ -309,11 +310,16 @@ class Engine:
                 window = self.fleet.policy.brake_window
                 workload.note_removal(write.cluster, window, now, is_gone=False)
 
-    def _read_back(self, ref: Ref, outcome: WriteOutcome, now: datetime) -> None:
-        """Read the object. A write that failed may have been made all the same, or somebody else wrote."""
+    def _read_back(self, ref: Ref, outcome: WriteOutcome, known: int, now: datetime) -> None:
+        """Read the object. A write that failed may have been made all the same, or somebody else wrote.
+
+        ``known`` is the version that was known when the write went out.
+        """
         match outcome.read_back:
             case ReadBack.DONE:
-                self._found(ref, outcome.obj, now)
+                # Nothing was there, before or after what has been heard since: the watch tells.
+                if outcome.obj is not None or self.fleet.versions.of(ref) == known:
+                    self._found(ref, outcome.obj, now)
                 return
             case ReadBack.FAILED:
                 return

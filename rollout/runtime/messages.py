@@ -1,7 +1,7 @@
 """The messages of the engine's inbox, and a plan on its way."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -47,6 +47,7 @@ class Flight:
     plan: Plan
     wave: int = -1
     pending: int = 0
+    known: dict[Ref, int] = field(default_factory=dict)  # versions, when the wave went out
     blocked: bool = False
     failed: bool = False  # a write is to be tried again, once it has been backed off from
     moved: bool = False  # something landed that need not be planned again

@@ -264,7 +264,8 @@ def line(change: str, obj: Obj) -> bytes:
 
 def status_of(error: HubError) -> web.Response:
     code, reason = next((c, r) for kind, c, r in _CODES if isinstance(error, kind))
-    return refusal(code, reason, str(error))
+    details: dict[str, Any] = {"name": "it"} if isinstance(error, Gone) else {}
+    return refusal(code, reason, str(error), **details)
 
 
 # What a script can do

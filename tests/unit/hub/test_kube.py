@@ -17,6 +17,7 @@ from rollout.errors import (
     Gone,
     HubError,
     Invalid,
+    NotServed,
     Throttled,
     Unavailable,
 )
@@ -77,7 +78,7 @@ def impatient(facade: Facade, tmp_path: Path) -> Iterator[KubeHub]:
         (refuse(401, "Unauthorized"), Denied),
         (refuse(403, "Forbidden"), Denied),
         (refuse(403, "Forbidden", "forbidden because it is being terminated"), Invalid),
-        (refuse(404, "NotFound"), Gone),
+        (refuse(404, "NotFound"), NotServed),
         (refuse(409, "AlreadyExists"), AlreadyExists),
         (refuse(409, "Conflict"), Conflict),
         (refuse(413, "RequestEntityTooLarge"), Invalid),
@@ -126,6 +127,36 @@ def test_each_answer_is_the_error_that_says_who_must_act(
         hub.create(WORK, work())
 
     assert type(caught.value) is expected
+
+
+NO_WORD_ABOUT_IT = [
+    pytest.param(say(b"404 page not found\n", 404), id="a page"),
+    pytest.param(say(b'{"kind":"Status","reason":"NotFound","details":{}}', 404), id="no name"),
+    pytest.param(say(b"", 404), id="nothing"),
+]
+CALLS: dict[str, Callable[[KubeHub], object]] = {
+    "get": lambda hub: hub.get(WORK),
+    "create": lambda hub: hub.create(WORK, work()),
+    "patch": lambda hub: hub.patch(WORK, {}),
+    "delete": lambda hub: hub.delete(WORK),
+}
+
+
+@pytest.mark.parametrize("verb", CALLS)
+@pytest.mark.parametrize("act", NO_WORD_ABOUT_IT)
+def test_a_path_that_is_not_found_is_no_object_that_is_gone(
+    facade: Facade, hub: KubeHub, verb: str, act: Act
+) -> None:
+    facade.script(verb, act)
+
+    with pytest.raises(NotServed):
+        CALLS[verb](hub)
+
+
+@pytest.mark.parametrize("verb", [verb for verb in CALLS if verb != "create"])
+def test_an_object_that_is_not_there_is_gone(hub: KubeHub, verb: str) -> None:
+    with pytest.raises(Gone):
+        CALLS[verb](hub)
 
 
 def test_an_answer_that_is_late_is_none(facade: Facade, hasty: KubeHub) -> None:

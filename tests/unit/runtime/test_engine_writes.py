@@ -20,7 +20,7 @@ from rollout.model.kinds import (
 )
 from rollout.model.writes import Create, Patch, PatchStatus, Touch
 from rollout.planning.plan import NOTHING, Plan, Write
-from rollout.runtime.io import WriteOutcome, WriteResult, perform
+from rollout.runtime.io import ReadBack, WriteOutcome, WriteResult, perform
 from rollout.runtime.messages import Woken
 from tests.support import make
 from tests.support.engines import MIN, MS, SEC, T0, A, B, Rig, note
@@ -206,6 +206,26 @@ def test_a_conflict_brings_in_what_the_other_wrote_though_no_watch_told_it() -> 
     assert (
         rig.fleet.versions.of(A) == int(rig.store.get(A)["metadata"]["resourceVersion"]) > version
     )
+
+
+@pytest.mark.parametrize("is_news", [True, False])
+def test_that_nothing_was_there_is_believed_only_where_nothing_was_heard_since(
+    is_news: bool,
+) -> None:
+    """An answer that is on its way for long may be older than the object that was made anew."""
+    rig = Rig(holding=True)
+    rig.start(A)
+    rig.io.answers["a"] = WriteOutcome(result=WriteResult.STALE, read_back=ReadBack.DONE)
+    rig.script.once(A, [Patch(A, {}, rig.fleet.versions.of(A))])
+    rig.engine.inbox.put(Woken(A))
+    rig.run()
+    if is_news:
+        rig.store.delete(A)
+        rig.store.create(A, make.workload(A.name))
+    rig.io.release()
+    rig.run()
+
+    assert rig.fleet.versions.exists(A) is is_news
 
 
 @pytest.mark.parametrize(

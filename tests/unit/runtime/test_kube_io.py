@@ -21,7 +21,7 @@ from rollout.planning.plan import Write
 from rollout.runtime.io import InlineIo, Io, ReadBack, WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
 from tests.kube.contract import work
-from tests.kube.facade import Facade, cut, delay, parts_of, refuse, serving
+from tests.kube.facade import Facade, cut, delay, parts_of, refuse, say, serving
 from tests.kube.setting import not_before
 
 DECISION = Ref(PLACEMENT_DECISION, "ns/p-decision-1")
@@ -219,6 +219,20 @@ def test_a_write_that_was_not_done_is_read_back_as_nothing(
         ReadBack.DONE,
         None,
     )
+
+
+@pytest.mark.parametrize("verb", ["patch", "delete"])
+def test_while_the_server_does_not_know_the_kind_nobody_knows_what_became_of_a_write(
+    facade: Facade, hub: KubeHub, verb: str
+) -> None:
+    stored = facade.do(seed)["1"]
+    for each in (verb, "get"):
+        facade.script(each, say(b"404 page not found\n", 404))
+    write = Patch(ref(1), {}) if verb == "patch" else Delete(ref(1), stored["metadata"]["uid"])
+
+    (outcome,) = Desk().send(KubeIo(hub), write)
+
+    assert (outcome.result, outcome.read_back) == (WriteResult.UNKNOWN, ReadBack.FAILED)
 
 
 def test_a_write_with_no_answer_in_time_is_unknown(facade: Facade, hasty: KubeHub) -> None:
