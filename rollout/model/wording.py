@@ -1,6 +1,7 @@
-"""Finds the known word that somebody meant, and shortens texts."""
+"""Finds the known word that somebody meant, shortens texts, and makes them whole."""
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
@@ -10,6 +11,14 @@ def shortened(text: str, most: int) -> str:
         return text
     kept = max(most - len(f"... ({len(text)} characters more)"), 0)
     return f"{text[:kept]}... ({len(text) - kept} characters more)"
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def whole(text: str) -> str:
+    """The text, with U+FFFD for each half of a character, which JSON can hold and UTF-8 cannot."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 _ALIKE = 0.75  # of 1, as difflib counts: one or two letters of a word

@@ -14,7 +14,7 @@ from rollout.clock import Clock
 from rollout.hub.base import Hub
 from rollout.measuring.templates import with_arguments
 from rollout.measuring.values import AnalysisRun, Measure, Sample
-from rollout.model.wording import shortened
+from rollout.model.wording import shortened, whole
 from rollout.providers.cluster_jobs import ClusterJobProvider
 from rollout.providers.hosts import HostPolicy
 from rollout.providers.http import LONGEST_SECONDS, HttpClient, UnmeasuredError
@@ -62,8 +62,16 @@ class ProviderMeasurer:
         self._workers.begin(lambda: self._all(write, done))
 
     async def _all(self, write: Measure, done: Told) -> None:
-        samples = await asyncio.gather(*(self._one(write.run, name) for name in write.metrics))
-        done(dict(zip(write.metrics, samples, strict=True)))
+        asked = (self._one(write.run, name) for name in write.metrics)
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        done(dict(zip(write.metrics, map(self._told, found), strict=True)))
+
+    def _told(self, found: Sample | BaseException) -> Sample:
+        if isinstance(found, Sample):
+            return found
+        log.error("measuring failed", exc_info=found)
+        now = self._clock.now()
+        return Sample(started_at=now, finished_at=now, error="measuring failed; the log says why")
 
     async def _one(self, run: AnalysisRun, name: str) -> Sample:
         async with self._workers.places.taken(run.ref.namespace):
@@ -92,15 +100,17 @@ class ProviderMeasurer:
         *,
         is_pending: bool,
     ) -> Sample:
-        """A sample in which no Secret stands."""
+        """A sample in which no Secret stands, and that can be written down."""
         now = self._clock.now()
         if is_pending and not error:
             return Sample(started_at=began, finished_at=now, is_pending=True)
         try:
             shown = json.dumps(value, ensure_ascii=False)
+            if (text := whole(shown)) != shown:
+                shown, value = text, json.loads(text)
         except (TypeError, ValueError, RecursionError):
             shown, error = "", error or "the result is no JSON"
-        error = without(secrets.values(), error)
+        error = whole(without(secrets.values(), error))
         if not error and any(secret in shown for secret in filter(None, secrets.values())):
             error = "the result repeats a Secret"
         if error:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from rollout.clock import Clock
-from rollout.measuring.values import Measure, Sample, status_of
+from rollout.measuring.values import AnalysisRun, Measure, Sample, status_of
 from rollout.measuring.verdicts import take
 from rollout.model.writes import PatchStatus
 from rollout.planning.plan import Write
-from rollout.runtime.io import Done, Io, WriteOutcome
+from rollout.runtime.io import Done, Io, ReadBack, WriteOutcome, WriteResult
 
 
 class Measurer(Protocol):
@@ -73,13 +73,19 @@ class AnalysisIo:
             done(write, outcome)
 
         def land(samples: Mapping[str, Sample]) -> None:
-            run = write.run
             for sample in samples.values():
                 self._counted(
                     "failed" if sample.error else "pending" if sample.is_pending else "measured"
                 )
-            result = take(run.metrics, run.result, samples, self._clock.now())
-            status = PatchStatus(run.ref, status_of(result), run.version or None)
+            try:
+                status = self._status(write.run, samples)
+            except Exception:  # a fault of ours must not keep the run busy for ever
+                done(write, WriteOutcome(result=WriteResult.UNKNOWN, read_back=ReadBack.FAILED))
+                raise
             self._inner.send([status], told, turn)
 
         return land
+
+    def _status(self, run: AnalysisRun, samples: Mapping[str, Sample]) -> PatchStatus:
+        result = take(run.metrics, run.result, samples, self._clock.now())
+        return PatchStatus(run.ref, status_of(result), run.version or None)

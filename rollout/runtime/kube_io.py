@@ -110,10 +110,10 @@ class KubeIo:
         else:
             try:
                 stored = await call(self._calls, attempt.write)
-            except HubError as error:
-                attempt.failed(error)
+            except Exception as error:  # noqa: BLE001  (whatever it is, the write is answered)
+                attempt.failed(_of_hub(error))
                 self._tell(attempt, errand)
-                _tell_the_window(error)
+                _raise_on(error)
             else:
                 attempt.answered(stored)
                 self._tell(attempt, errand)
@@ -132,21 +132,21 @@ class KubeIo:
         """Decisions are read once for all deletes of a wave, which rest on what was read then."""
         fresh = self._freshly(errand)
         selected: dict[ReadSelected, frozenset[str]] = {}
-        fault: HubError | None = None
+        fault: Exception | None = None
         for attempt in attempts:
             while isinstance(request := attempt.request, ReadSelected):
                 try:
                     if fault is None and request not in selected:
                         selected[request] = request.answer(await self._calls.list(*request.where))
-                except HubError as error:
+                except Exception as error:  # noqa: BLE001  (whatever it is, each write is answered)
                     fault = error
                 if request in selected:
                     attempt.answered(selected[request])
                 elif fault is not None:  # the server is not asked once more for each delete
-                    attempt.failed(fault)
+                    attempt.failed(_of_hub(fault))
         self._go_on(attempts, fresh)
         if fault is not None:
-            _tell_the_window(fault)
+            _raise_on(fault)
 
     def _leave(self, attempt: Attempt, request: ReadLabelled, errand: _Errand) -> None:
         """It waits for a read that shows nothing left; whoever waits for the same kind shares it."""
@@ -161,20 +161,20 @@ class KubeIo:
             return  # others' read answered these, too
         fresh = [self._freshly(errand) for _, _, errand in waiting]
         values = sorted({value for _, value, _ in waiting})
-        fault: HubError | None = None
+        fault: Exception | None = None
         found: Sequence[Obj] = ()
         try:
             found = await self._calls.list_labelled(kind, label, values)
-        except HubError as error:
+        except Exception as error:  # noqa: BLE001  (whatever it is, each write is answered)
             fault = error
         for (attempt, _, _), errand in zip(waiting, fresh, strict=True):
             if fault is None:
                 attempt.answered(found)
             else:
-                attempt.failed(fault)
+                attempt.failed(_of_hub(fault))
             self._go_on([attempt], errand)
         if fault is not None:
-            _tell_the_window(fault)
+            _raise_on(fault)
 
     def _freshly(self, errand: _Errand) -> _Errand:
         """The same errand, for writes that rest on what is read from now on."""
@@ -186,19 +186,26 @@ class KubeIo:
         found: Obj | None = None
         how = ReadBack.DONE
         calls, ref = self._calls, attempt.write.ref
-        fault: HubError | None = None
+        fault: Exception | None = None
         try:
             found = await calls.patiently(partial(calls.get, ref), READ_BACK_SECONDS)
         except Gone:
             pass
-        except HubError as error:
+        except Exception as error:  # noqa: BLE001  (whatever it is, the write is answered)
             how, fault = ReadBack.FAILED, error
         errand.done(attempt.write, replace(attempt.outcome, obj=found, read_back=how))
         if fault is not None:
-            _tell_the_window(fault)
+            _raise_on(fault)
 
 
-def _tell_the_window(error: HubError) -> None:
-    """Raises: the error, where it says something of the server's load."""
-    if isinstance(error, Throttled | Unavailable):
+def _of_hub(error: Exception) -> HubError:
+    """What a write is told of an error. After a fault of ours nobody knows whether it was done."""
+    return error if isinstance(error, HubError) else HubError(f"{type(error).__name__}: {error}")
+
+
+def _raise_on(error: Exception) -> None:
+    """Raises: the error, where it says something of the server's load, or is a fault of ours (and is
+    logged then).
+    """
+    if isinstance(error, Throttled | Unavailable) or not isinstance(error, HubError):
         raise error

@@ -104,6 +104,7 @@ def _vector(*values: object) -> Callable[[Handler], None]:
 
 WAYS: dict[str, Callable[[Handler], None]] = {
     "good": lambda to: to.json({"data": {"ok": True, "rate": 0.99, "list": [1, 2]}}),
+    "half": lambda to: to.say(b'{"word": "a\\ud800", "many": [1.5, null]}'),
     "nested": lambda to: to.json([[i] for i in range(1_000)]),
     "echo": lambda to: to.json({"headers": dict(to.headers), "body": to.told.decode()}),
     "slow": _slow,

@@ -104,7 +104,7 @@ def prometheus(address: str, **told: Any) -> Obj:
     return {"prometheus": {"address": address, "query": "up", **told}}
 
 
-GOOD = {"good", "nested", "echo", "here"}
+GOOD = {"good", "half", "nested", "echo", "here"}
 OF_PROMETHEUS = {"nan", "inf", "vector", "none", "words", "numbers", "broken", "refused", "string"}
 
 
@@ -186,6 +186,13 @@ def test_a_path_that_finds_nothing_is_an_error(
     path: str, server: str, measuring: Measuring
 ) -> None:
     assert "jsonPath" in measuring.sample(web(f"{server}/good", jsonPath=path)).error
+
+
+def test_half_a_character_in_an_answer_is_replaced(server: str, measuring: Measuring) -> None:
+    """JSON can hold it and UTF-8 cannot: a status with it could not be written down."""
+    found = measuring.sample(web(f"{server}/half"))
+
+    assert found.value == {"word": "a\ufffd", "many": [1.5, None]}
 
 
 def test_a_redirect_on_the_same_host_is_followed(server: str, measuring: Measuring) -> None:
@@ -375,6 +382,21 @@ class Failing:
         raise RuntimeError(f"cannot {told['what']}")
 
 
+class SpeechlessError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Speechless:
+    async def measure(self, told: Obj, http: HttpClient, now: datetime) -> object:
+        raise SpeechlessError
+
+
+class Halved:
+    async def measure(self, told: Obj, http: HttpClient, now: datetime) -> object:
+        raise RuntimeError("a\ud800")
+
+
 class Odd:
     async def measure(self, told: Obj, http: HttpClient, now: datetime) -> object:
         return object()
@@ -385,11 +407,13 @@ class Odd:
     [
         ("failing", "the provider failed: RuntimeError: cannot measure"),
         ("odd", "the result is no JSON"),
+        ("speechless", "measuring failed; the log says why"),
+        ("halved", "the provider failed: RuntimeError: a\ufffd"),
         ("missing", "no provider is called missing"),
     ],
 )
 def test_a_plugin_that_fails_is_an_error(name: str, error: str) -> None:
-    measuring = Measuring(failing=Failing(), odd=Odd())
+    measuring = Measuring(failing=Failing(), odd=Odd(), speechless=Speechless(), halved=Halved())
     found = measuring.sample({"plugin": {name: {"what": "measure"}}})
     measuring.measurer.close()
 

@@ -221,6 +221,30 @@ def test_a_write_that_was_not_done_is_read_back_as_nothing(
     )
 
 
+def test_a_write_that_cannot_be_encoded_is_answered(facade: Facade, hub: KubeHub) -> None:
+    stored = facade.do(seed)["1"]
+
+    (outcome,) = Desk().send(KubeIo(hub), Patch(ref(1), labelled("\ud800")))
+
+    assert (outcome.result, outcome.obj) == (WriteResult.UNKNOWN, stored)
+    assert "surrogates not allowed" in outcome.message
+    assert facade.count("patch") == 0
+
+
+def test_a_delete_is_answered_where_the_decisions_before_it_cannot_be_understood(
+    facade: Facade, hub: KubeHub
+) -> None:
+    uid = facade.do(seed)["9"]["metadata"]["uid"]
+    odd = b'{"metadata":{"name":"p"},"status":{"decisions":[7],"odd":1}}'
+    facade.script("list", say(b'{"metadata":{"resourceVersion":"9"},"items":[%s]}' % odd))
+    delete = Delete(ref(9), uid, unless_selected_by=("ns/p",), cluster="c9")
+
+    (outcome,) = Desk().send(KubeIo(hub), delete)
+
+    assert outcome.result is WriteResult.UNKNOWN
+    assert facade.count("delete") == 0
+
+
 @pytest.mark.parametrize("verb", ["patch", "delete"])
 def test_while_the_server_does_not_know_the_kind_nobody_knows_what_became_of_a_write(
     facade: Facade, hub: KubeHub, verb: str
