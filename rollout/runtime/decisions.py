@@ -229,7 +229,7 @@ def read_log(path: Path) -> Iterator[tuple[int, DecisionLine]]:
                 return
             try:
                 yield number, _decoder.decode(text)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise ConfigError(
                     f"{path}:{number}: is no line of a decision log: {error}"
                 ) from None

@@ -113,6 +113,14 @@ def test_what_is_no_log_is_said_to_be_none(tmp_path: Path) -> None:
         again(path)
 
 
+@pytest.mark.parametrize("text", [b'{"x":' * 5_000 + b"}" * 5_000, b'{"kind":"\xff"}'])
+def test_a_line_that_no_decoder_can_read_is_none_of_a_log(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "log").write_bytes(text + b"\n")
+
+    with pytest.raises(ConfigError, match=":1: is no line of a decision log"):
+        list(read_log(tmp_path / "log"))
+
+
 def test_a_file_that_cannot_be_written_stops_no_rollout(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
