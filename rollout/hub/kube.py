@@ -35,8 +35,9 @@ class KubeHub:
     Args:
         only: kinds of which lists and watches of all namespaces show only what the label selector
             names.
-        patience: seconds for which a list is repeated while the server cannot answer; one of a kind
-            that is not ours is not, since others serve it, if anybody does.
+        patience: seconds for which a list is repeated while the server cannot answer. One of a kind
+            that is not ours is not, since others serve it, if anybody does; neither is one of a kind that
+            was listed whole since `expect`: who lists it again has other things to do meanwhile.
         heard: is told what time the server says it is.
         compressed: whether the server may compress its answers, see `Session`.
 
@@ -61,6 +62,7 @@ class KubeHub:
         self._reflectors: set[Reflector] = set()  # those that were not ended
         self._expected: deque[Kind] = deque()
         self._begun: dict[Kind, Future[Listing]] = {}  # lists that nobody has asked for yet
+        self._listed: set[Kind] | None = None  # whole, since `expect`; None: nobody called that
 
     def get(self, ref: Ref) -> Obj:
         calls = self.calls
@@ -82,6 +84,7 @@ class KubeHub:
         for work in self._begun.values():
             work.cancel()
         self._begun.clear()
+        self._listed = set()
         self._expected = deque(kinds)
         self._begin_next()
 
@@ -93,9 +96,13 @@ class KubeHub:
     async def _listing(
         self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Listing:
-        patience = self._patience if kind.version else 0.0
-        calls = self.calls
-        return await calls.patiently(lambda: calls.list(kind, namespace, labels), patience)
+        is_whole = namespace is None and not labels
+        is_again = is_whole and self._listed is not None and kind in self._listed
+        calls, patience = self.calls, 0.0 if is_again or not kind.version else self._patience
+        found = await calls.patiently(lambda: calls.list(kind, namespace, labels), patience)
+        if is_whole and self._listed is not None:
+            self._listed.add(kind)
+        return found
 
     def create(self, ref: Ref, obj: Obj) -> Obj:
         return self._wait(self.calls.create(ref, obj))

@@ -74,6 +74,7 @@ class Engine:
         self._gathering = Gathering(pace, self.timers)
         self._first: Message | None = None  # taken out of the inbox by `wait`
         self._asked: list[Callable[[], None]] = []
+        self._is_cut = False
         self._was_long = False  # the last turn, so it planned nothing
         self._watches = Watches(
             hub,
@@ -148,6 +149,9 @@ class Engine:
         now = self.clock.now()
         began = began or now
         busy = self._take_in(now)
+        if self._is_cut:
+            self._is_cut = False
+            return True
         now = self.clock.now()
         if now > began + BLINK:
             self._was_long = True
@@ -155,13 +159,20 @@ class Engine:
         return self._plan_next(now) or busy
 
     def _take_in(self, now: datetime) -> bool:
-        """Take in all messages, and do one thing that was asked. False: there was nothing."""
+        """Take in all messages, and do one thing that was asked. False: there was nothing.
+
+        After a list that took long the turn is cut: more kinds may have to be listed, and the caller must be
+        able to stop. Nothing is planned before the rest is taken in.
+        """
         busy = False
         while (message := self._next_message()) is not None:
-            busy = True
+            busy, before = True, now
             self._take(message, now)
             # Timers fire meanwhile. By an older time they would not be due, be set again, and fire again.
             now = self.clock.now()
+            self._is_cut = isinstance(message, Broken) and now > before + BLINK
+            if self._is_cut:
+                return True
         busy = self._watches.follow(now) or busy
         if self._asked:
             busy = True

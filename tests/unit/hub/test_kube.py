@@ -255,6 +255,18 @@ def test_patience_ends_with_what_was_wrong(facade: Facade, impatient: KubeHub) -
     assert 2 <= facade.count("list") <= 12
 
 
+def test_a_kind_that_was_read_at_the_start_is_listed_again_without_patience(
+    facade: Facade, hub: KubeHub
+) -> None:
+    hub.expect([MANIFEST_WORK])
+    facade.script("list", refuse(429))
+    assert hub.list(MANIFEST_WORK).items == ()
+    facade.script("list", refuse(429))
+
+    with pytest.raises(Throttled):
+        hub.list(MANIFEST_WORK)
+
+
 def test_what_will_not_change_is_not_asked_twice(facade: Facade, hub: KubeHub) -> None:
     facade.script("list", refuse(403, "Forbidden"))
 

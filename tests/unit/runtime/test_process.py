@@ -19,7 +19,7 @@ from rollout.model.kinds import LEASE, MANIFEST_WORK, PLACEMENT, REPLICA_SET, Ki
 from rollout.model.writes import Patch, PatchStatus
 from rollout.runtime.io import FencedIo, perform
 from rollout.runtime.leader import LeaderCandidate, LeaderState, LeaseAction, LeaseTerms
-from rollout.runtime.messages import Broken
+from rollout.runtime.messages import Broken, Woken
 from tests.support import make
 from tests.support.addons import addon, installed_at
 from tests.support.processes import SEC, T0, Process, World
@@ -313,6 +313,32 @@ def test_no_soak_ends_by_what_a_list_that_takes_long_shows(
     world.on(5)
 
     assert list(world.works()) == ["c00"]
+
+
+def test_it_looks_up_after_a_list_that_takes_long_and_plans_only_when_it_has_read_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World([*make.fleet(4), make.workload()])
+    process = world.start("p0")
+    world.on(10)
+    engine, quick, lists = process.controller.engine, world.hub.list, []
+
+    def slow(kind: Kind, *args: Any, **more: Any) -> Any:
+        lists.append(kind)
+        world.clock.advance(6 * SEC if kind is MANIFEST_WORK else 0 * SEC)
+        return quick(kind, *args, **more)
+
+    monkeypatch.setattr(world.hub, "list", slow)
+    for kind in (MANIFEST_WORK, PLACEMENT):
+        engine.inbox.put(Broken(kind))
+    engine.inbox.put(Woken(Ref(REPLICA_SET, "default/web")))
+    before = engine.passes
+
+    assert engine.turn()
+    assert (lists, engine.passes) == ([MANIFEST_WORK], before)
+    assert engine.turn()
+    assert lists == [MANIFEST_WORK, PLACEMENT]
+    assert engine.passes == before + 1
 
 
 def test_told_to_stop_it_lets_its_writes_come_back_and_then_the_lease_go() -> None:
