@@ -44,7 +44,11 @@ class Throttled(HubError):
 
 
 class Denied(HubError):
-    """401 or 403: permissions must be granted."""
+    """403: permissions must be granted."""
+
+
+class Unauthenticated(Denied):
+    """401: the server does not know who asks. It says nothing of the object, so a write is tried again."""
 
 
 class Invalid(HubError):

@@ -23,6 +23,7 @@ from rollout.errors import (
     Invalid,
     NotServed,
     Throttled,
+    Unauthenticated,
     Unavailable,
 )
 from rollout.model.secrets import scrubbed
@@ -85,7 +86,7 @@ def error_of(
     words = f"{what}: {told[:_MOST_WORDS]}"
     match status:
         case 401:
-            return Denied(words)
+            return Unauthenticated(words)
         case 403:
             return Invalid(words) if _is_terminating(said) else Denied(words)
         case 404:

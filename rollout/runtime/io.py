@@ -16,7 +16,15 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rollout.errors import Conflict, Denied, Gone, HubError, Invalid, Throttled
+from rollout.errors import (
+    Conflict,
+    Denied,
+    Gone,
+    HubError,
+    Invalid,
+    Throttled,
+    Unauthenticated,
+)
 from rollout.hub.base import Hub, Listing
 from rollout.measuring.values import Measure
 from rollout.model.kinds import PLACEMENT_DECISION, Kind, Obj, Ref
@@ -160,6 +168,8 @@ def outcome_of(write: Write, error: HubError) -> WriteOutcome:
         case Gone():
             gone = WriteResult.LANDED if isinstance(write, Delete) else WriteResult.STALE
             return WriteOutcome(result=gone, message=str(error))
+        case Unauthenticated():
+            pass  # whoever asks is not known now, and no cluster is at fault (row 19)
         case Invalid() | Denied():
             return WriteOutcome(result=WriteResult.REFUSED, message=str(error))
         case Throttled(after=after):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rollout.errors import Denied, Gone, HubError
+from rollout.errors import Denied, Gone, HubError, Unauthenticated
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.kinds import (
@@ -191,3 +191,19 @@ def test_an_addon_that_could_not_be_installed_waits_no_longer_once_a_fix_is_aske
     s.on(5 * SEC)
 
     assert s.exists(missing)
+
+
+def test_a_server_that_does_not_know_who_asks_fails_no_cluster() -> None:
+    """As for a while after the keys of service accounts were changed. Its 401 says nothing of a cluster."""
+    strategy = make.progressive(maxConcurrency=1, maxFailures=0)
+    fleet = Story([*make.fleet(3), make.workload(strategy=strategy)]).end()
+    for cluster in ("c00", "c01", "c02"):
+        fleet.denied[cluster] = Unauthenticated("Unauthorized")
+    fleet.template(make.template("2"))
+    fleet.on(5 * MIN)
+    assert fleet.touched("2") == {}
+    assert "WriteRejected" not in str(fleet.state())
+    assert fleet.reason == "RollingOut"
+
+    fleet.denied.clear()
+    assert len(fleet.end().touched("2")) == 3

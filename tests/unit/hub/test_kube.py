@@ -19,6 +19,7 @@ from rollout.errors import (
     Invalid,
     NotServed,
     Throttled,
+    Unauthenticated,
     Unavailable,
 )
 from rollout.hub import kube_calls, kube_objects
@@ -75,7 +76,7 @@ def impatient(facade: Facade, tmp_path: Path) -> Iterator[KubeHub]:
     ("act", "expected"),
     [
         (refuse(400, "BadRequest"), Invalid),
-        (refuse(401, "Unauthorized"), Denied),
+        (refuse(401, "Unauthorized"), Unauthenticated),
         (refuse(403, "Forbidden"), Denied),
         (refuse(403, "Forbidden", "forbidden because it is being terminated"), Invalid),
         (refuse(404, "NotFound"), NotServed),
