@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rollout.rollouts.head import Rollback
-from rollout.rollouts.observations import Observation, rebuilt, stand
+from rollout.rollouts.observations import Observation, is_broken, rebuilt, silenced, stand
 from rollout.rollouts.rejections import RefusedWrite, refusal
 from rollout.strategies.base import Health, Rollout, Standing, Timing, Verdict
 from rollout.strategies.judge import NEVER_MEASURED, concluded
@@ -232,7 +232,14 @@ def _brought_again(line: Line, wanted: str, now: datetime) -> Line:
     if line.before is None and seen is not None and has_failed:
         found = rebuilt(line.cluster, seen, wanted, now)
         standing, cause = replace(found, verdict=Verdict.FAILED), "Found"
+    if standing is not None and standing.verdict is None and _may_have_ended(standing, seen):
+        standing = silenced(standing, now)  # nobody looked meanwhile (S13)
     return replace(line, standing=standing, cause=cause, before=None)
+
+
+def _may_have_ended(standing: Standing, seen: Observation | None) -> bool:
+    """Whether what a cluster did when it was looked at last may have ended since."""
+    return seen is None or seen.content != standing.revision or is_broken(standing, seen)
 
 
 def _touched(line: Line, event: Touched, course: Course, now: datetime) -> Line:

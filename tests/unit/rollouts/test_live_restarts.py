@@ -10,7 +10,7 @@ from rollout.rollouts.head import Rollback
 from rollout.rollouts.line import NOT_BROUGHT
 from rollout.rollouts.observations import Observation, unbrought
 from rollout.rollouts.outages import Outages
-from rollout.strategies.base import Phase
+from rollout.strategies.base import Health, Phase
 from tests.support.fleets import (
     DEADLINE,
     FAILED,
@@ -173,6 +173,27 @@ def test_a_cluster_that_lacked_something_for_a_while_stands_as_it_did_before(
         hub.live.observe("a", hub.works["a"], hub.now)
 
     assert hub.phases() == before
+
+
+@pytest.mark.parametrize(("token", "goes_on"), [("1", True), ("2", False)])
+def test_an_older_success_soaks_while_its_cluster_lacks_something_only_where_its_stamp_stays(
+    token: str, goes_on: bool
+) -> None:
+    hub = Hub(clusters="ab", spec=spec_of(limit=1, deadline=None))
+    hub.turn()
+    well = Observation(content=A, health=Health.SUCCEEDED, token="1")
+    hub.live.observe("a", well, began := hub.now)
+    hub.revision = B
+    hub.agree()
+    hub.live.observe("a", unbrought(B, "ConfigNotFound"), hub.now)
+    hub.later(2 * SOAK)
+
+    hub.live.observe("a", structs.replace(well, token=token), hub.now)
+
+    standing = hub.live.line("a").standing
+    assert standing is not None
+    assert (standing.since == began) is goes_on
+    assert standing.verdict is None
 
 
 def test_a_deadline_runs_on_over_a_restart() -> None:
