@@ -28,7 +28,7 @@ from rollout.model.ownership import owned_object
 from rollout.model.writes import Create, Delete, PatchStatus
 from rollout.planning.plan import Note, Write
 from rollout.rollouts.facts import Decided, StepMade
-from rollout.strategies.base import Health, Phase, Standing, Step, Verdict
+from rollout.strategies.base import Health, Phase, Standing, Verdict
 from rollout.strategies.gates import gate_key, is_key_of, stands_at
 from rollout.strategies.judge import ANALYSIS_FAILED, attempt_of, is_open
 
@@ -149,7 +149,7 @@ def _begun_by(workload: AnalysedWorkload, decided: Decided) -> Iterator[_Wanted]
         return
     yield from _at_gates(workload, decided)
     intents, step = workload.intents, decided.step
-    if intents.analysis and decided.hold is None and not step.complete and has_touched(step):
+    if intents.analysis and decided.hold is None and not step.complete and has_touched(decided):
         yield _Wanted(_subject(decided, intents.analysis))
     if intents.cluster_analysis:
         for standing in decided.ledger.open_standings():
@@ -173,9 +173,15 @@ def _is_measured(standing: Standing) -> bool:
     return is_open(standing) and not has_failed
 
 
-def has_touched(step: Step) -> bool:
-    """Whether any cluster was touched with the revision."""
-    return any(n for s in step.stages for p, n in s.phases.items() if p not in _UNTOUCHED)
+def has_touched(decided: Decided) -> bool:
+    """Whether any cluster was touched with the revision. Where values differ from cluster to cluster, some
+    carried what they are to carry before it came.
+    """
+    found = {p for s in decided.step.stages for p, n in s.phases.items() if n} - _UNTOUCHED
+    rollout = decided.ledger.rollout
+    if found - {Phase.SOAKED}:
+        return True
+    return bool(found) and any(map(rollout.is_on_it, rollout.standings.values()))
 
 
 def _at_gates(workload: AnalysedWorkload, decided: Decided) -> Iterator[_Wanted]:

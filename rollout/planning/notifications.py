@@ -188,7 +188,7 @@ def happenings(decided: Sequence[Decided], runs: Iterable[AnalysisRun]) -> Itera
 
 def _began(revision: str, members: Sequence[Decided]) -> Iterator[Happening]:
     """Told once, however many placements there are."""
-    if any(each.step.touch or has_touched(each.step) for each in members):
+    if any(each.step.touch or has_touched(each) for each in members):
         listed = ", ".join(each.placement for each in members)
         text = f"revision {revision} is being rolled out in {listed}"
         yield Happening(trigger=Trigger.ROLLOUT_STARTED, revision=revision, message=text)
