@@ -53,7 +53,7 @@ class Told:
         self.objects: dict[Ref, Obj] = {}
         self._versions: dict[Ref, int] = {}
         self.changed_at: dict[str, datetime] = {}  # placement -> its decisions or itself
-        self.edited_at: datetime | None = None  # spec of the workload or of a placement
+        self.edited_at: datetime | None = None  # which placements are named, or the spec of one
         self._departed: dict[str, bool] = {}
         self.rollouts: dict[str, Rollout] = {}
         self._soaked: dict[str, list[str]] = {}  # what soaked on a cluster, in whatever placement
@@ -67,7 +67,7 @@ class Told:
         self.paused = False
         self.frozen = False
         self._reads = False  # a new process still reads, and concludes nothing
-        self._specs: dict[Ref, object] = {}  # of what the generation was known last, by any process
+        self._specs: dict[Ref, object] = {}  # what members follow from, as any process knew it last
         self.moves = 0  # clusters that another placement owns than before
 
     # -- hearing ---------------------------------------------------------------------------------
@@ -138,13 +138,19 @@ class Told:
         elif ref.kind is PLACEMENT or ref == self.subject.ref:
             if ref.kind is PLACEMENT and (before is None or _says(before) != _says(obj)):
                 self.changed_at[ref.name] = now
-            known = self._specs.setdefault(ref, _generation(obj))
-            if known != _generation(obj):
-                self._specs[ref], self.edited_at = _generation(obj), now
+            asked = self._members_follow_from(ref, obj)
+            if self._specs.setdefault(ref, asked) != asked:
+                self._specs[ref], self.edited_at = asked, now
         elif ref.kind is MANAGED_CLUSTER:
             self._departed.pop(ref.name, None)
         elif ref.kind is CLUSTER_CALENDAR:
             self.windows.hear(ref, obj, now)
+
+    def _members_follow_from(self, ref: Ref, obj: Obj) -> object:
+        """What of an object decides which clusters have the workload (row 16)."""
+        if ref.kind is PLACEMENT:
+            return obj["spec"]
+        return [each["name"] for each in self.subject.placements(obj)]
 
     def _gone(self, ref: Ref, before: Obj) -> None:
         now = self.now()
@@ -155,7 +161,6 @@ class Told:
             self._page(before, now)
             self._pages.get(_placement_of(before), {}).pop(ref, None)
         elif ref.kind is PLACEMENT:
-            self.edited_at = now
             self.changed_at.pop(ref.name, None)
         elif ref.kind is MANAGED_CLUSTER:
             self._departed[ref.name] = _available(before)
