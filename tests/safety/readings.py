@@ -152,6 +152,15 @@ class Readings:
         """Whether it has soaked by the plain model, and maybe not by the outages that the engine was told of."""
         return track.soaked and (track.maybe_soaked or self.may_still_soak(track, now))
 
+    def is_sure_of(self, track: Track, now: datetime) -> bool:
+        """Whether the earliest reading and the latest one agree on what has come of it."""
+        if self.is_maybe_soaked(track, now):
+            return False
+        limit = self.deadline(track.last, self.outages)
+        if limit is None or not self.is_free(track, now):
+            return True
+        return track.since > limit if track.health == "succeeded" else self.seen_until(now) >= limit
+
     def surely_soaked(self, track: Track, now: datetime) -> bool:
         """Whether it has soaked by every reading."""
         return self.has_soaked(track, now) and not self.may_still_soak(track, now)

@@ -47,9 +47,11 @@ class SlotsJudge:
 
     @staticmethod
     def _is_unsure(rollout: Rollout, cluster: str, now: datetime) -> bool:
-        """Whether it has soaked by the plain model, and maybe not by the outages that the engine was told of."""
+        """Whether it has soaked, or finally failed, by the plain model, and maybe not by what the engine knows:
+        of outages, and of when its first write that landed went out.
+        """
         track = rollout.current(cluster)
-        return track is not None and rollout.is_maybe_soaked(track, now)
+        return track is not None and not rollout.is_sure_of(track, now)
 
     def _is_known(self, rollout: Rollout, now: datetime) -> bool:
         """Whether it can be told who is to be touched."""

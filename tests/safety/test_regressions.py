@@ -203,7 +203,8 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     to apply that goes on while something else changes; a record that goes while nothing can be agreed on;
     a retry amid a deadline; a content that somebody wrote, found by a new process; what is given back once more
     while decisions are torn; another revision to go back to; removals whose answers are lost; a configuration
-    that is missing while slots are free; a success heard by a process that knows no selection yet.
+    that is missing while slots are free; a success heard by a process that knows no selection yet;
+    a deadline that ends for the engine later than for the first plan of its touch.
     """
     seeds = [
         280,
@@ -225,5 +226,5 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     seeds += [464, 158022088, 158022749, 273126012]
     assert run(seeds).broken == []
     addons = [1140, 1279, 1415, 665746438, 879868512, 975281533, 748726928, 748726937]
-    addons += [339210272, 339210778]
+    addons += [339210272, 339210778, 141293054, 141293662]
     assert run(addons, "addon").broken == []
