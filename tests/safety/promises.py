@@ -55,7 +55,7 @@ _COMMON: tuple[Promise, ...] = (
     _promise("S19", "no proof from nobody, nor from decisions that are not still", unsettled=20,
              empty_group=5),
     _promise("S20", "a waiver is for one revision", over=5),
-    _promise("S21", "nothing is touched in a closed window", closed_waiting=30, removals=0.6,
+    _promise("S21", "nothing is touched in a closed window", closed_waiting=30, removals=0.4,
              removals_shut=2, unread=4, overridden=1, Restore=2),
     _promise("L1", "always a timer or an event ahead", timers_judged=500),
     _promise("L2", "free slots are filled at once", slots_judged=1000),
