@@ -4,15 +4,15 @@ The controller is a process with the rights of the manifests and of components `
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rollout.errors import AlreadyExists, Gone
 from rollout.hub.kube import KubeHub
-from rollout.measuring.values import Subject
 from rollout.model import names
-from rollout.model.content import content_hash
 from rollout.model.kinds import (
     ANALYSIS_TEMPLATE,
     MANIFEST_WORK,
@@ -25,7 +25,7 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.planning.analyses import ANALYSIS_REPAIRED, run_name
+from rollout.planning.analyses import ANALYSIS_REPAIRED
 from rollout.providers.jobs import JOB
 from rollout.runtime.events import EVENT
 from tests.kube.cluster import Cluster
@@ -183,43 +183,33 @@ def test_a_job_on_the_cluster_measures_it_by_what_its_agent_reports(
     assert running.refused == []
 
 
-def background_run(revision: str) -> Obj:
-    """A run as the workload has one in the background, which nobody made for it: all is well."""
-    subject = Subject(workload=WEB, placement="p", revision=revision, attempt="", template="slo")
-    at = "2026-01-01T00:00:00.000000Z"
-    good = {"phase": "Successful", "startedAt": at, "finishedAt": at, "value": "1"}
-    metric = {"name": "ok", "phase": "Successful", "count": 1, "successful": 1}
-    provider = {"web": {"url": "http://127.0.0.1:1/"}}
-    return {
-        "apiVersion": ROLLOUT_ANALYSIS_RUN.api_version,
-        "kind": ROLLOUT_ANALYSIS_RUN.name,
-        "metadata": {"name": run_name(subject), "namespace": "default"},
-        "spec": {
-            "workload": {"kind": REPLICA_SET.name, "name": "web"},
-            "placement": "p",
-            "revision": revision,
-            "attempt": "",
-            "template": "slo",
-            "metrics": [{"name": "ok", "successCondition": "true", "provider": provider}],
-        },
-        "status": {
-            "phase": "Successful",
-            "startedAt": at,
-            "finishedAt": at,
-            "metrics": [{**metric, "measurements": [good]}],
-        },
-    }
+def made_up(admin: KubeHub, ref: Ref) -> Obj:
+    """A run that somebody makes up in place of the one that is deleted, before the controller makes its own."""
+    own = admin.get(ref)
+    metadata = {"name": ref.name, "namespace": ref.namespace}
+    made = {each: own[each] for each in ("apiVersion", "kind", "spec")} | {"metadata": metadata}
+    for _ in range(50):
+        with suppress(Gone):
+            admin.delete(ref)
+        with suppress(AlreadyExists):
+            return admin.create(ref, made)
+    raise AssertionError("the controller was always faster")
 
 
 def test_a_run_that_somebody_made_up_makes_way_and_a_verdict_that_somebody_wrote_is_put_right(
     admin: KubeHub, running: Controlled
 ) -> None:
-    namespace(admin, "default")
-    forged = put(admin, background_run(content_hash(make.template())))
-    ref = ref_of(ROLLOUT_ANALYSIS_RUN, forged)
     with bad_server() as address:
         asked = {"web": {"url": f"{address}/error"}}
         begin(admin, running, asked, **{names.ANALYSIS: "slo"})
+        found: list[Ref] = []
+
+        def begun() -> None:
+            found[:] = [ref_of(ROLLOUT_ANALYSIS_RUN, admin.list(ROLLOUT_ANALYSIS_RUN).items[0])]
+
+        eventually("it is measured", begun)
+        ref = found[0]
+        forged = made_up(admin, ref)
 
         def measured() -> None:
             run = admin.get(ref)
