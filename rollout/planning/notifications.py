@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rollout.measuring.values import AnalysisRun, Subject
+from rollout.measuring.values import AnalysisRun
 from rollout.model.analyses import AnalysisPhase
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import ROLLOUT_NOTIFICATION, Obj, Ref, key_of
@@ -21,8 +21,7 @@ from rollout.model.writes import Create, Delete
 from rollout.planning.analyses import KnownAnalyses, has_touched
 from rollout.planning.plan import Write
 from rollout.rollouts.facts import Decided, StepMade
-from rollout.strategies.base import Phase, Step, Verdict
-from rollout.strategies.judge import attempt_of
+from rollout.strategies.base import Phase, Step
 
 _HALTING = frozenset(
     {
@@ -297,7 +296,7 @@ def _of_analyses(
         here = current.get((subject.placement, subject.revision))
         if run.result.phase is not AnalysisPhase.FAILED or run.result.stopped or here is None:
             continue
-        if not _is_present(subject, here):
+        if not subject.cluster and subject.attempt != here.head.attempt:
             continue
         key = (subject.placement, subject.revision, subject.template, subject.at)
         failed.setdefault(key, []).append(run)
@@ -313,16 +312,6 @@ def _of_analyses(
             attempt=retried,
             message=f"placement {placement}: analysis {template}{whom} failed: {found[0].result.message}",
         )
-
-
-def _is_present(subject: Subject, here: Decided) -> bool:
-    """Whether it is about the attempt that goes on now, of the rollout or of the cluster."""
-    if not subject.cluster:
-        return subject.attempt == here.head.attempt
-    standing = here.standing(subject.cluster)
-    if standing is None or standing.verdict is Verdict.RETRY:
-        return False
-    return subject.attempt == attempt_of(standing)
 
 
 def _some(listed: Sequence[str]) -> str:

@@ -63,6 +63,7 @@ class GatedDay:
         self.asks_clusters = self.dice.random() < 0.3
         self.has_windows = self.dice.random() < 0.5
         self.is_unreadable = self.asks_gate and self.dice.random() < 0.1
+        self.since = timedelta(0)  # when the present version began
         self.moods = ["good"]
         self.version, self.versions, self.before, self.attempt = "1", 1, "", ""
         self.runs: dict[str, MeasuredRun] = {}  # by uid
@@ -128,7 +129,13 @@ class GatedDay:
         version = self.revisions.setdefault(subject.revision, self.version)
         known = self.runs.setdefault(
             run.uid,
-            MeasuredRun(subject.template, version, subject.attempt, subject.at, subject.cluster),
+            MeasuredRun(
+                subject.template,
+                version,
+                subject.attempt.rpartition(" ")[2],
+                subject.at,
+                subject.cluster,
+            ),
         )
         known.samples.append((self.story.now, word))
         self.counts[f"measured {word}"] += 1
@@ -148,7 +155,7 @@ class GatedDay:
         return [
             self.limits.verdict(run.words(later))
             for run in self.runs.values()
-            if run.at and run.version == self.version
+            if run.at and run.version == self.version and self._is_of_now(run)
         ]
 
     def background_phase(self, before: timedelta) -> str:
@@ -160,6 +167,7 @@ class GatedDay:
             and not run.cluster
             and (run.template, run.version, run.attempt)
             == (self.background, self.version, self.attempt)
+            and self._is_of_now(run)
         ]
         return self.limits.verdict(found[-1].words(before), None) if found else "Running"
 
@@ -168,9 +176,15 @@ class GatedDay:
         mine = [
             run
             for run in self.runs.values()
-            if run.at and (run.version, run.attempt) == (self.version, self.attempt)
+            if run.at
+            and (run.version, run.attempt) == (self.version, self.attempt)
+            and self._is_of_now(run)
         ]
         return bool(mine) and self.limits.verdict(mine[-1].words(before)) == "Failed"
+
+    def _is_of_now(self, run: MeasuredRun) -> bool:
+        """Not of a time when the version was rolled out before: that says nothing any more."""
+        return run.samples[0][0] >= self.since
 
     def cluster_phase(self, cluster: str, before: timedelta) -> str:
         """How the last run of a cluster stood before an instant, since it was last touched."""
@@ -314,7 +328,7 @@ class GatedDay:
 
     def _change(self, version: str) -> None:
         self.before, self.version = self.version, version
-        self.began = len(self.story.lines)
+        self.began, self.since = len(self.story.lines), self.story.now
         self.opened.discard(version)
         self.soaked.discard(version)
         if self.is_addon:

@@ -105,29 +105,6 @@ def test_a_failed_analysis_is_told_with_the_halt_and_the_way_back() -> None:
     assert {"on-halted", "on-analysis-failed", "on-rolled-back"} <= set(later)
 
 
-def test_a_failed_analysis_of_a_cluster_is_not_told_again_after_a_retry_that_goes_well() -> None:
-    by = story(
-        {names.CLUSTER_ANALYSIS: "slo"},
-        {"measurements": [gives(BAD), gives(GOOD, **{"from": "10m"})]},
-        template(),
-    ).to(15 * MIN)
-    assert triggers(by).count("on-analysis-failed") == 1
-    by.annotate(names.RETRY, "1")
-    by.to(HOUR)
-
-    assert by.reason == "Complete"
-    assert triggers(by).count("on-analysis-failed") == 1
-
-
-def test_a_failed_analysis_of_a_cluster_is_told_again_where_a_retry_fails_it_again() -> None:
-    by = story({names.CLUSTER_ANALYSIS: "slo"}, {"measurements": [gives(BAD)]}, template())
-    by.to(15 * MIN)
-    by.annotate(names.RETRY, "1")
-    by.to(HOUR)
-
-    assert triggers(by).count("on-analysis-failed") == 2
-
-
 def test_a_closed_window_is_told_with_its_next_opening() -> None:
     calendar = {
         "apiVersion": "rollout-engine.io/v1alpha1",

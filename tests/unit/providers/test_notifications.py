@@ -242,7 +242,7 @@ def test_a_sink_has_no_name_of_a_built_in() -> None:
 DELIVERED = {
     "good", "nested", "echo", "here", "text", "html", "empty", "nothing", "deep", "digits", "list",
 }  # fmt: skip
-TAKES = DELIVERED | OF_PROMETHEUS | {"slow", "drip"}
+TAKES = DELIVERED | OF_PROMETHEUS | {"slow", "drip", "half"}
 
 
 @pytest.mark.parametrize("way", sorted(WAYS.keys() - TAKES))
