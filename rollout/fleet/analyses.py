@@ -12,6 +12,7 @@ from rollout.api.cluster_job import cluster_job
 from rollout.api.decoding import decoder
 from rollout.api.fields import mapping, text
 from rollout.fleet.clusters import ClusterStore
+from rollout.fleet.groups import drop
 from rollout.measuring.cluster_jobs import ClusterJob
 from rollout.measuring.values import AnalysisRun, AnalysisTemplate
 from rollout.measuring.verdicts import takes_back
@@ -214,9 +215,8 @@ class Analyses:
         if asked:
             self._asked[workload] = asked
         for named in before - asked:
-            self._askers[named].discard(workload)
-            if not self._askers[named]:
-                del self._askers[named]
+            drop(self._askers, named, workload)
+            if named not in self._askers:
                 self._lacking.discard(named)
         for named in asked - before:
             self._askers.setdefault(named, set()).add(workload)

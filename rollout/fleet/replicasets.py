@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from rollout.api.decoding import decode
+from rollout.fleet.groups import drop
 from rollout.fleet.tracker import Around, WorkloadTracker
 from rollout.fleet.values import ValuesStore
 from rollout.model import names
@@ -154,7 +155,7 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
             found.add(workload.ref)
         if work is None:
             self._works.pop(event.ref.key, None)
-            self._forget_unproven(event.ref.name, event.ref.key)
+            drop(self._unproven, event.ref.name, event.ref.key)
             return found
         self._works[event.ref.key] = work
         if work.owner:
@@ -169,7 +170,7 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
         that OCM made have names of their own).
         """
         if work.owner and work.name == work_name(work.owner):
-            self._forget_unproven(work.name, work.key)
+            drop(self._unproven, work.name, work.key)
             return work
         self._unproven.setdefault(work.name, set()).add(work.key)
         owner = self._writers.get(work.name, "")
@@ -181,13 +182,6 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
         """Whether the workload that owns it exists."""
         workload = self._workloads.get(work.owner)
         return workload is not None and workload.replicaset is not None
-
-    def _forget_unproven(self, name: str, key: str) -> None:
-        keys = self._unproven.get(name)
-        if keys is not None:
-            keys.discard(key)
-            if not keys:
-                del self._unproven[name]
 
     def _claim(self, replicaset: ReplicaSet, now: datetime) -> None:
         """Works of its name that were seen before it, and say that they are another one's or nobody's."""
@@ -213,10 +207,7 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
         before = workload.replicaset
         for ref in before.refs if before else ():
             placement = f"{event.ref.namespace}/{ref.name}"
-            followers = self._followers.get(placement, set())
-            followers.discard(event.ref.key)
-            if not followers:
-                self._followers.pop(placement, None)
+            drop(self._followers, placement, event.ref.key)
         if event.change is Change.DELETED:
             if before is not None:
                 self._writers.pop(work_name(before.key), None)

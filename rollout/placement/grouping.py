@@ -106,26 +106,13 @@ def group(
             names = placement.groups
     except ConfigError as refusal:
         return Grouping((), (), str(refusal))
-
     buckets, rest = split(chosen, names)
-    if bad is not None:
-        groups = cut(buckets, length)
-        return Grouping(groups, paginate(placement.name, groups, is_barred), bad)
-    buckets.append(("", rest))
-    return _grouped(placement.name, buckets, length, before=before, is_barred=is_barred)
-
-
-def _grouped(
-    placement: str,
-    buckets: Sequence[Bucket],
-    length: int,
-    before: Sequence[Decision],
-    is_barred: Barred,
-) -> Grouping:
-    if before:
-        return _sticky(placement, buckets, length, before=before, is_barred=is_barred)
-    groups = cut(buckets, length) or (Group(0, "", ()),)
-    return Grouping(groups, paginate(placement, groups, is_barred))
+    if bad is None:
+        buckets.append(("", rest))
+        if before:
+            return _sticky(placement.name, buckets, length, before, is_barred=is_barred)
+    groups = cut(buckets, length) or (() if bad is not None else (Group(0, "", ()),))
+    return Grouping(groups, paginate(placement.name, groups, is_barred), bad)
 
 
 def _sticky(
@@ -133,8 +120,10 @@ def _sticky(
     buckets: Sequence[Bucket],
     length: int,
     before: Sequence[Decision],
+    *,
     is_barred: Barred,
 ) -> Grouping:
+    """Groups that stay on their pages; only those that are new get pages with new names."""
     found = regroup(buckets, length, before, PAGE_SIZE)
     taken = [page.name for page in before]
     named = page_names(

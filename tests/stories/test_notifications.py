@@ -105,18 +105,19 @@ def test_a_failed_analysis_is_told_with_the_halt_and_the_way_back() -> None:
     assert {"on-halted", "on-analysis-failed", "on-rolled-back"} <= set(later)
 
 
-def test_a_closed_window_is_told_with_its_next_opening() -> None:
-    calendar = {
+def opening(schedule: str, duration: str) -> Obj:
+    """A calendar that opens all clusters at these times."""
+    window = {"name": "w", "action": "Allow", "schedule": schedule, "duration": duration}
+    return {
         "apiVersion": "rollout-engine.io/v1alpha1",
         "kind": "ClusterCalendar",
-        "metadata": {"name": "nights"},
-        "spec": {
-            "timeZone": "UTC",
-            "windows": [
-                {"name": "n", "action": "Allow", "schedule": "0 4 * * *", "duration": "1h"}
-            ],
-        },
+        "metadata": {"name": "times"},
+        "spec": {"timeZone": "UTC", "windows": [window]},
     }
+
+
+def test_a_closed_window_is_told_with_its_next_opening() -> None:
+    calendar = opening("0 4 * * *", "1h")
     by = story({}, None, calendar).to(HOUR)
 
     (closed,) = told(by)
@@ -126,17 +127,7 @@ def test_a_closed_window_is_told_with_its_next_opening() -> None:
 
 
 def test_only_the_last_openings_that_were_told_of_are_kept() -> None:
-    calendar = {
-        "apiVersion": "rollout-engine.io/v1alpha1",
-        "kind": "ClusterCalendar",
-        "metadata": {"name": "hourly"},
-        "spec": {
-            "timeZone": "UTC",
-            "windows": [
-                {"name": "h", "action": "Allow", "schedule": "0 * * * *", "duration": "1m"}
-            ],
-        },
-    }
+    calendar = opening("0 * * * *", "1m")
     strategy = make.progressive(maxConcurrency=1, minSuccessTime="10m")
     workload = make.workload(strategy=strategy, annotations={names.NOTIFY: "team"})
     by = Story([*make.fleet(14), calendar, workload]).to(20 * HOUR)

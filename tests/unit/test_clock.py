@@ -189,14 +189,14 @@ def test_a_virtual_clock_needs_a_time_zone() -> None:
         VirtualClock(datetime(2030, 1, 1))  # noqa: DTZ001  (that is the point)
 
 
-@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="Linux alone has it")
 def test_the_time_in_which_a_machine_is_suspended_counts_for_leases(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    boot = {time.CLOCK_BOOTTIME: 1000.0}
-    monkeypatch.setattr(time, "clock_gettime", boot.__getitem__)
+    monkeypatch.setattr(time, "CLOCK_BOOTTIME", 7, raising=False)
+    boot = {7: 1000.0}
+    monkeypatch.setattr(time, "clock_gettime", boot.__getitem__, raising=False)
     clock = SteadyClock(lambda: NOON, since_boot)
-    boot[time.CLOCK_BOOTTIME] += 60.0  # and the monotonic clock stood still
+    boot[7] += 60.0  # and the monotonic clock stood still
 
     assert clock.now() == NOON + timedelta(minutes=1)
 
