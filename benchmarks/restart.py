@@ -31,6 +31,8 @@ QUIET = timedelta(minutes=1)
 placements are still being written.
 """
 
+IDLE = timedelta(minutes=10)
+
 
 def everywhere(clusters: int, workloads: int) -> Iterator[Obj]:
     """Workloads that are rolled out."""
@@ -83,10 +85,22 @@ def restarted(folder: Path) -> dict[str, float]:
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "memory": resident(),
     }
+    found["idle"] = _idle(engine, clock, drive)
     touches.clear()
     clock.advance(timedelta(seconds=2))  # longer than news of a workload are gathered
     found["reaction"] = _changed(engine, touches)
     return found
+
+
+def _idle(engine: Engine, clock: VirtualClock, drive: Jump) -> float:
+    """Percent of a core that the engine's own timers take while nothing happens on the hub."""
+    until = clock.now() + IDLE
+    began = time.process_time()
+    while (at := drive.next_at()) is not None and at <= until:
+        drive.go(at, lambda _: False)
+        engine.run_until_idle()
+    clock.advance(until - clock.now())
+    return (time.process_time() - began) / IDLE.total_seconds() * 100
 
 
 def _changed(engine: Engine, touches: list[float]) -> float:
@@ -134,6 +148,7 @@ def run() -> Iterator[Figure]:
     yield Figure("restart.100k-works.peak", many["peak"], "MB", 1_200.0)
     yield Figure("restart.100k-works.read", many["read"], "s", 30.0)
     yield Figure("restart.100k-works.planned", many["planned"], "s", 30.0)
+    yield Figure("restart.100k-works.idle", many["idle"], "%", 2.0)
     yield Figure("restart.reaction", many["reaction"] / small["reaction"], "x", 2.0)
 
 

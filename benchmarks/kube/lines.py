@@ -14,6 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from benchmarks.figures import Figure
 from benchmarks.kube import fleet
@@ -24,7 +27,8 @@ from benchmarks.kube.field import Field
 from benchmarks.kube.probe import REST_SECONDS, Probe
 from benchmarks.kube.reference import reference
 from benchmarks.kube.tenants import Tenants
-from rollout.hub.kube_objects import path_of
+from rollout.hub.kube_calls import PAGE
+from rollout.hub.kube_objects import path_of, query_of
 from rollout.model.kinds import (
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
@@ -35,6 +39,7 @@ from rollout.model.kinds import (
     REPLICA_SET,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
+    Kind,
     Obj,
 )
 
@@ -45,6 +50,14 @@ BARE_AT_ONCE = 64
 """As many as the engine has in flight at most."""
 IDLE_SECONDS = 30.0
 _WORK_CREATES = ("create", MANIFEST_WORK.plural)
+_LARGE = (MANAGED_CLUSTER, MANIFEST_WORK, PLACEMENT_DECISION, ROLLOUT_RECORD)
+"""The kinds that a restart reads most of."""
+
+
+class _Listed(msgspec.Struct):
+    """What a page of a list says of itself; its objects are passed over."""
+
+    metadata: dict[str, Any]
 
 
 @dataclass(kw_only=True)
@@ -377,8 +390,9 @@ class Bench:
         yield self._figure("idle.cpu", used / self.idle_seconds * 100, "%")
 
     async def _restart(self) -> AsyncIterator[Figure]:
-        """A placement is made while nobody is there to decide it."""
+        """The bare lists; then a placement is made while nobody is there to decide it."""
         self.controller.stop()
+        yield self._figure("restart.lists", await self._list_bare(), "s")
         self.probe.count()
         await self._place("late")
         wall, began = time.time(), time.perf_counter()
@@ -393,6 +407,21 @@ class Bench:
         yield self._figure("restart.caches", caches(self.probe.count("restart")) - wall, "s")
         yield self._figure("restart.decided", decided - began, "s")
         yield self._figure("restart.cpu", cpu, "s")
+
+    async def _list_bare(self) -> float:
+        """How long do the large lists take a client that keeps nothing of them? Two kinds at once."""
+        began = time.perf_counter()
+        await each(_LARGE, self._read_through, at_once=2)
+        return time.perf_counter() - began
+
+    async def _read_through(self, kind: Kind) -> None:
+        token = ""
+        while True:
+            query = query_of(limit=PAGE, **{"continue": token})
+            body = await self.client.send("GET", path_of(kind) + query)
+            token = msgspec.json.decode(body, type=_Listed).metadata.get("continue", "")
+            if not token:
+                return
 
     async def _halfway(self) -> AsyncIterator[Figure]:
         """Half of the clusters are in flight when the controller dies, and get well before the next one."""
