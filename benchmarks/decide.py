@@ -22,9 +22,9 @@ from rollout import (
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 NOW = NOON + timedelta(minutes=1)
-SIZES = (("1k", 1_000), ("10k", 10_000), ("50k", 50_000))
+SIZES = (("1k", 1_000), ("10k", 10_000), ("50k", 50_000), ("100k", 100_000))
 PLAIN_TARGETS = {"10k": 4_000.0}
-LEDGER_TARGETS = {"50k": 50.0}
+LEDGER_TARGETS = {"50k": 50.0, "100k": 50.0}
 
 
 def midway(size: int) -> Rollout:

@@ -42,8 +42,15 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def requests(receipt: Receipt) -> str:
-    """What was asked of the API server, for each line: the mean of the first side's runs; "" for none."""
-    runs = [run for run in receipt["runs"] if run["side"] == "A"]
+    """What was asked of the API server, for each size and line: means of the first side's runs."""
+    of_size: dict[int, list[Any]] = {}
+    for run in receipt["runs"]:
+        if run["side"] == "A":
+            of_size.setdefault(run["clusters"], []).append(run)
+    return "\n\n".join(filter(None, map(_requests, of_size.values())))
+
+
+def _requests(runs: Sequence[Any]) -> str:
     lines = [line for line in runs[0]["requests"] if line != "between"]
     if not lines:
         return ""
@@ -51,6 +58,8 @@ def requests(receipt: Receipt) -> str:
     for run in runs:
         for line in lines:
             for what, number in run["requests"].get(line, {}).items():
+                if what == "patch leases":  # upkeep, by time and not by clusters
+                    continue
                 verb = what.partition(" ")[0]
                 row = "lists and watches" if verb in ("list", "watch", "get") else what
                 counts = asked.setdefault(row, dict.fromkeys(lines, 0.0))
@@ -58,25 +67,62 @@ def requests(receipt: Receipt) -> str:
     rows = [
         [what, *(f"{counts[line]:g}" if counts[line] else "" for line in lines)]
         for what, counts in sorted(asked.items())
-        if what != "patch leases"
     ]
+    clusters = runs[0]["clusters"]
+    sums = [sum(counts[line] for counts in asked.values()) / clusters for line in lines]
+    rows.append(["all, for each cluster", *(f"{each:.3f}" for each in sums)])
     return _table([f"requests with {runs[0]['clusters']} clusters", *lines], rows)
 
 
 def ratios(receipt: Receipt) -> str:
     """Each line of both sides that may be quoted."""
     quiet = is_quiet(receipt)
+    asked = {each["name"]: each for run in receipt["runs"] for each in run.get("figures", ())}
     rows = [
         [
             each["name"],
             *(f"{each[s]['mean']:,.2f} ({each[s]['spread']:.0%})" for s in ("A", "B")),
             each["unit"],
             "" if each["ratio"] is None else f"{each['ratio']:.2f}",
+            *_held({**asked.get(each["name"], {}), "value": each["A"]["mean"]}),
         ]
         for each in receipt["ratios"]
         if quiet or each["name"].endswith(COUNTED)
     ]
-    return _table(["line", "A (spread)", "B (spread)", "unit", "A/B"], rows)
+    return _table(["line", "A (spread)", "B (spread)", "unit", "A/B", "target of A", "met"], rows)
+
+
+def _held(figure: Mapping[str, Any]) -> tuple[str, str]:
+    """The target of a figure, and whether it is met; both empty where it has none."""
+    target, rising = figure.get("target"), figure.get("rising", False)
+    if target is None:
+        return "", ""
+    value = figure["value"]
+    met = value >= target if rising else value <= target
+    return f"{'≥' if rising else '≤'} {target:,.6g}", "yes" if met else "no"
+
+
+def growth(receipt: Receipt) -> str:
+    """CPU of the same lines at the least and at the most clusters; "" where there is one size only."""
+    sizes = sorted({run["clusters"] for run in receipt["runs"]})
+    if len(sizes) == 1 or not is_quiet(receipt):
+        return ""
+    small, large = (
+        {
+            each["name"].partition(".")[2]: each["value"]
+            for run in receipt["runs"]
+            if run["clusters"] == size
+            for each in run["figures"]
+        }
+        for size in (sizes[0], sizes[-1])
+    )
+    rows = [
+        [line, f"{small[line]:,.2f}", f"{value:,.2f}", f"{value / small[line]:.2f}"]
+        for line, value in large.items()
+        if line.endswith("cpu") and small.get(line)
+    ]
+    head = ["seconds of CPU", *(f"{size:,} clusters" for size in (sizes[0], sizes[-1])), "ratio"]
+    return _table(head, rows)
 
 
 def parts(receipt: Receipt) -> str:
@@ -86,11 +132,11 @@ def parts(receipt: Receipt) -> str:
             each["name"],
             f"{each['value']:,.2f}",
             each["unit"],
-            "" if each["target"] is None else f"{each['target']:,.0f}",
+            *_held(each),
         ]
         for each in receipt["figures"]
     ]
-    return _table(["figure", "value", "unit", "target"], rows)
+    return _table(["figure", "value", "unit", "target", "met"], rows)
 
 
 def bars(title: str, rows: Bars, unit: str) -> str:
@@ -125,13 +171,14 @@ def runs(name: str, receipt: Receipt) -> str:
     used = (
         "" if is_quiet(receipt) else f"; others kept {others:.1f} cores busy, so no times are shown"
     )
-    title = f"`{name}`: {sizes} clusters, {len(receipt['runs'])} runs{used}."
+    count = len(receipt["runs"])
+    title = f"`{name}`: {sizes} clusters, {count} run{'s' if count > 1 else ''}, commit {receipt['versions']['commit']}{used}."
     if receipt["ratios"]:
         return f"{title}\n\n{ratios(receipt)}"
     figures = [each for run in receipt["runs"] for each in run["figures"]]
     quiet = is_quiet(receipt)
     told = [each for each in figures if quiet or each["name"].endswith(COUNTED)]
-    return f"{title}\n\n{parts({'figures': told})}"
+    return "\n\n".join(filter(None, (title, parts({"figures": told}), growth(receipt))))
 
 
 def drawn(found: Mapping[str, Receipt]) -> tuple[dict[str, str], dict[str, str]]:
@@ -162,8 +209,9 @@ def drawn(found: Mapping[str, Receipt]) -> tuple[dict[str, str], dict[str, str]]
 
 def _company(receipt: Receipt) -> str:
     """How alone the parts were while they were measured."""
-    others = receipt["coresOfOthers"]
-    return f"Seconds of CPU; meanwhile others kept {others:.1f} of {receipt['hardware']['cores']} cores busy."
+    others, cores = receipt["coresOfOthers"], receipt["hardware"]["cores"]
+    said = "" if is_quiet(receipt) else ": too many to quote these times"
+    return f"Commit {receipt['versions']['commit']}. Meanwhile others kept {others:.2f} of {cores} cores busy{said}."
 
 
 def _is_shown(line: str, receipt: Receipt) -> bool:

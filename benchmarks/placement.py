@@ -36,6 +36,8 @@ from rollout.planning.plan import Plan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SIZES = {"1k": 1_000, "10k": 10_000}
+LARGEST = 100_000
+"""For the plain placement alone."""
 SET_LABEL = "cluster.open-cluster-management.io/clusterset"
 LABEL = 'managedCluster.metadata.labels["env"] == "prod"'
 FIVE = (
@@ -225,3 +227,6 @@ def run() -> Iterator[Figure]:
             f"grouping.named.{label}", named_groups(size) * 1e3, "ms", 7.0 if ten else None
         )
         yield Figure(f"relabel.100placements.{label}", relabel(size) * 1e3, "ms")
+    world = Choosing(LARGEST)
+    value = fastest(lambda: world.choose(placement()), 15) * 1e3
+    yield Figure("schedule.default.100k", value, "ms", 80.0)

@@ -18,8 +18,8 @@ from rollout.sim.scenario_file import parse_scenario
 from rollout.sim.simulate import Simulation
 from rollout.strategies.base import Phase
 
-SIZES = (("1k", 1_000), ("10k", 10_000), ("50k", 50_000))
-TARGETS = {"10k": 5.0}
+SIZES = (("1k", 1_000), ("10k", 10_000), ("50k", 50_000), ("100k", 100_000))
+TARGETS = {"10k": 5.0, "100k": 60.0}
 SCENARIO = """
 apiVersion: rollout-engine.io/v1alpha1
 kind: AgentScenario
@@ -131,6 +131,7 @@ def run() -> Iterator[Figure]:
         found[label] = min(runs, key=lambda r: r["seconds"])
         yield Figure(f"virtual.{label}", found[label]["seconds"], "s", TARGETS.get(label))
     yield Figure("virtual.10k.memory", found["10k"]["memory"], "MB", 400.0)
+    yield Figure("virtual.100k.memory", found["100k"]["memory"], "MB", 1_000.0)
     growth = found["10k"]["seconds"] / found["1k"]["seconds"]
     yield Figure("virtual.growth", growth, "x", 11.0)
 

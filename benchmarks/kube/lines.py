@@ -8,27 +8,23 @@ import asyncio
 import json
 import statistics
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from benchmarks.figures import Figure
 from benchmarks.kube import fleet
-from benchmarks.kube.audit import caches, rate, status_writes
+from benchmarks.kube.audit import rate, status_writes
 from benchmarks.kube.client import MERGE_PATCH, Client, Refused, each
 from benchmarks.kube.controller import Controller
 from benchmarks.kube.field import Field
 from benchmarks.kube.probe import REST_SECONDS, Probe
 from benchmarks.kube.reference import reference
+from benchmarks.kube.starts import Starts
 from benchmarks.kube.tenants import Tenants
-from rollout.hub.kube_calls import PAGE
-from rollout.hub.kube_objects import path_of, query_of
+from rollout.hub.kube_objects import path_of
 from rollout.model.kinds import (
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
@@ -39,25 +35,21 @@ from rollout.model.kinds import (
     REPLICA_SET,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
-    Kind,
     Obj,
 )
 
 LINES = ("floor", "works", "status", "rolled", "progressive", "change", "placements", "relabel", "idle",
-         "restart", "halfway", "tenants")  # fmt: skip
+         "restart", "halfway", "tenants", "many")  # fmt: skip
 PLACEMENTS = 100
 BARE_AT_ONCE = 64
 """As many as the engine has in flight at most."""
 IDLE_SECONDS = 30.0
+_FIRST_EDITION = (
+    f"/api/v1/namespaces/{fleet.NAMESPACE}/configmaps",
+    f"/apis/apps/v1/namespaces/{fleet.NAMESPACE}/controllerrevisions",
+)
+"""Where an older checkout keeps its records and revisions."""
 _WORK_CREATES = ("create", MANIFEST_WORK.plural)
-_LARGE = (MANAGED_CLUSTER, MANIFEST_WORK, PLACEMENT_DECISION, ROLLOUT_RECORD)
-"""The kinds that a restart reads most of."""
-
-
-class _Listed(msgspec.Struct):
-    """What a page of a list says of itself; its objects are passed over."""
-
-    metadata: dict[str, Any]
 
 
 @dataclass(kw_only=True)
@@ -84,35 +76,40 @@ class Bench:
         if "floor" in self.wanted:
             async for figure in self._floor():
                 yield figure
+        starts = Starts(self)
         takers: dict[str, Callable[[], AsyncIterator[Figure]]] = {
             "works": self._works,
             "rolled": self._rolled,
             "progressive": self._progressive,
             "placements": self._placements,
             "idle": self._idle,
-            "restart": self._restart,
-            "halfway": self._halfway,
+            "restart": starts.restart,
+            "halfway": starts.halfway,
             "tenants": self._tenants,
+            "many": starts.many,
         }
+        load = ""  # whose peaks are to be told
         for line, take in takers.items():
-            if line in self.wanted or _PART_OF.get(line) in self.wanted:
-                await self._run_controller()
-                if line == "tenants" and self.wanted != {"tenants"}:  # what follows is another load
-                    for peak in self._peaks():
-                        yield peak
-                async for figure in take():
-                    yield figure
+            if line not in self.wanted and _PART_OF.get(line) not in self.wanted:
+                continue
+            await self._run_controller()
+            if line in _LOADS:
+                for peak in self._peaks(load) if self.probe.requests else ():
+                    yield peak
+                load = f"{line}."
+            async for figure in take():
+                yield figure
         self.controller.stop()
-        for peak in self._peaks("tenants." if "tenants" in self.wanted else ""):
+        for peak in self._peaks(load):
             yield peak
 
     def _peaks(self, prefix: str = "") -> Iterator[Figure]:
         """The most memory, and the most status writes of one name in one second, up to now."""
         self.probe.count()
-        yield self._figure(f"{prefix}memory", self.controller.peak_mb, "MB")
-        yield self._figure(f"{prefix}status-writes", self.probe.most_status_writes, "/s")
+        yield self.figure(f"{prefix}memory", self.controller.peak_mb, "MB")
+        yield self.figure(f"{prefix}status-writes", self.probe.most_status_writes, "/s")
 
-    def _figure(self, line: str, value: float, unit: str) -> Figure:
+    def figure(self, line: str, value: float, unit: str) -> Figure:
         known = reference(line, self.clusters)
         name = f"{self.clusters}.{line}"
         if known is None:
@@ -126,7 +123,7 @@ class Bench:
         self.controller.start()
         self._probes += 1
         probe = f"probe-{self._probes}"
-        await self._place(probe)
+        await self.place(probe)
         for name in (fleet.ALL, probe):
             await self.seen.until(
                 f"placement {name} is decided",
@@ -160,9 +157,9 @@ class Bench:
         await each(fleet.cluster_names(self.clusters), join)
         await send("POST", path_of(CLUSTER_SET), fleet.cluster_set())
         await send("POST", path_of(CLUSTER_SET_BINDING, fleet.NAMESPACE), fleet.binding())
-        await self._place(fleet.ALL)
+        await self.place(fleet.ALL)
 
-    async def _place(self, name: str, *, sided: bool = False) -> None:
+    async def place(self, name: str, *, sided: bool = False) -> None:
         body = fleet.placement(name, sided=sided)
         await self.client.send("POST", path_of(PLACEMENT, fleet.NAMESPACE), body)
 
@@ -191,7 +188,7 @@ class Bench:
         """What no controller can be faster than: works that a bare loop writes and agents report."""
         alone = await self._bare(fleet.BARE, "1", at_once=1)
         await self._remove_bare(fleet.BARE)
-        yield self._figure("floor.one-by-one", self.clusters / alone["seconds"], "/s")
+        yield self.figure("floor.one-by-one", self.clusters / alone["seconds"], "/s")
         self.seen.let_agents(True)
         for line, version in (("create", "1"), ("change", "2")):
             before = self.probe.all_cpu()
@@ -204,8 +201,8 @@ class Bench:
             seconds, cpu = ended - bare["began"], self.probe.all_cpu() - before + bare["cpu"]
             self.say(f"floor of {line}: {seconds:.2f} s, {cpu:.2f} s CPU of all")
             self._floors[line] = seconds
-            yield self._figure(f"floor.{line}.seconds", seconds, "s")
-            yield self._figure(f"floor.{line}.all-cpu", cpu, "s")
+            yield self.figure(f"floor.{line}.seconds", seconds, "s")
+            yield self.figure(f"floor.{line}.all-cpu", cpu, "s")
         await self._remove_bare(fleet.FLOOR)
         await self.seen.until("the floor's works are gone", lambda: not self.seen.works, 60.0)
 
@@ -236,14 +233,12 @@ class Bench:
             self.seen.let_agents(False)
             works = await self.probe.take(
                 "works",
-                lambda: self._apply(fleet.EVERYWHERE, "1"),
+                lambda: self.apply(fleet.EVERYWHERE, "1"),
                 lambda: self.seen.until("all works", self._has_all_works, self.patience),
             )
             reached = rate(works.requests, *_WORK_CREATES)
             self.say(f"works: {works.seconds:.2f} s, {reached:.0f}/s, {works.cpu:.2f} s CPU")
-            status = await self.probe.take(
-                "status", self._let_agents, lambda: self._rolled_out("1")
-            )
+            status = await self.probe.take("status", self._let_agents, lambda: self.rolled_out("1"))
             self.say(f"status: {status.seconds:.2f} s, {status.cpu:.2f} s CPU")
             await self._remove_workload()
             values = (
@@ -255,7 +250,7 @@ class Bench:
             for line, value in zip(_WORKS, values, strict=True):
                 taken[line].append(value)
         for line, unit in _WORKS.items():
-            yield self._figure(line, statistics.median(taken[line]), unit)
+            yield self.figure(line, statistics.median(taken[line]), unit)
 
     async def _let_agents(self) -> None:
         self.seen.let_agents(True)
@@ -263,11 +258,11 @@ class Bench:
     def _has_all_works(self) -> bool:
         return self.seen.versions["1"] == self.clusters
 
-    async def _apply(self, strategy: Obj, version: str) -> None:
+    async def apply(self, strategy: Obj, version: str) -> None:
         body = fleet.workload(version, strategy)
         await self.client.send("POST", path_of(REPLICA_SET, fleet.NAMESPACE), body)
 
-    async def _rolled_out(self, version: str) -> float:
+    async def rolled_out(self, version: str) -> float:
         return await self.seen.until(
             f"version {version} is rolled out",
             lambda: self.seen.is_rolled_out(version, self.clusters),
@@ -294,37 +289,39 @@ class Bench:
 
     async def _collect_garbage(self) -> None:
         """As kube-controller-manager would, which is not there: the workload owned all of these."""
-        for kind in (ROLLOUT_RECORD, ROLLOUT_REVISION):
-            listed = json.loads(await self.client.send("GET", path_of(kind, fleet.NAMESPACE)))
+        for path in (
+            *(path_of(kind, fleet.NAMESPACE) for kind in (ROLLOUT_RECORD, ROLLOUT_REVISION)),
+            *_FIRST_EDITION,
+        ):
+            listed = json.loads(await self.client.send("GET", path))
             for meta in (obj["metadata"] for obj in listed["items"]):
                 if meta.get("ownerReferences"):
-                    path = path_of(kind, fleet.NAMESPACE, meta["name"])
-                    await self.client.send("DELETE", path)
+                    await self.client.send("DELETE", f"{path}/{meta['name']}")
 
     # -- rollouts ------------------------------------------------------------------------------
 
     async def _rolled(self) -> AsyncIterator[Figure]:
         self.seen.let_agents(True)
-        apply = lambda: self._apply(fleet.EVERYWHERE, "1")  # noqa: E731  named for what it does
-        async for figure in self._measured("rolled", apply, lambda: self._rolled_out("1")):
+        apply = lambda: self.apply(fleet.EVERYWHERE, "1")  # noqa: E731  named for what it does
+        async for figure in self._measured("rolled", apply, lambda: self.rolled_out("1")):
             yield figure
         await self._remove_workload()
 
     async def _progressive(self) -> AsyncIterator[Figure]:
         """A tenth at a time; then another template, the same way. The workload stays."""
         self.seen.let_agents(True)
-        apply = lambda: self._apply(fleet.TENTHS, "1")  # noqa: E731  as above
-        async for figure in self._measured("progressive", apply, lambda: self._rolled_out("1")):
+        apply = lambda: self.apply(fleet.TENTHS, "1")  # noqa: E731  as above
+        async for figure in self._measured("progressive", apply, lambda: self.rolled_out("1")):
             yield figure
         if "change" in self.wanted:
-            done = lambda: self._rolled_out("2")  # noqa: E731  as above
+            done = lambda: self.rolled_out("2")  # noqa: E731  as above
             async for figure in self._measured("change", self._change, done):
                 yield figure
 
     async def _change(self) -> None:
-        await self._patch({"manifestWorkTemplate": fleet.template("2")})
+        await self.patch({"manifestWorkTemplate": fleet.template("2")})
 
-    async def _patch(self, spec: Obj) -> None:
+    async def patch(self, spec: Obj) -> None:
         path = path_of(REPLICA_SET, fleet.NAMESPACE, fleet.WORKLOAD)
         await self.client.send("PATCH", path, {"spec": spec}, MERGE_PATCH)
 
@@ -336,13 +333,13 @@ class Bench:
         self.say(
             f"{line}: {taken.seconds:.2f} s, {taken.cpu:.2f} s CPU, at most {most} status writes/s"
         )
-        yield self._figure(f"{line}.seconds", taken.seconds, "s")
+        yield self.figure(f"{line}.seconds", taken.seconds, "s")
         floor = self._floors.get(_FLOOR_OF.get(line, ""))
         if floor is not None:
-            yield self._figure(f"{line}.of-floor", taken.seconds / floor, "")
-        yield self._figure(f"{line}.cpu", taken.cpu, "s")
-        yield self._figure(f"{line}.all-cpu", taken.all_cpu, "s")
-        yield self._figure(f"{line}.requests", len(taken.requests), "")
+            yield self.figure(f"{line}.of-floor", taken.seconds / floor, "")
+        yield self.figure(f"{line}.cpu", taken.cpu, "s")
+        yield self.figure(f"{line}.all-cpu", taken.all_cpu, "s")
+        yield self.figure(f"{line}.requests", len(taken.requests), "")
 
     # -- placements ----------------------------------------------------------------------------
 
@@ -350,7 +347,7 @@ class Bench:
         """A hundred that select everything; then every tenth cluster leaves them."""
 
         async def create() -> None:
-            await each(_placement_names(), lambda name: self._place(name, sided=True))
+            await each(_placement_names(), lambda name: self.place(name, sided=True))
 
         async for figure in self._measured(
             "placements", create, lambda: self._all_decided(self.clusters)
@@ -377,78 +374,28 @@ class Bench:
             self.patience,
         )
 
-    # -- at rest, and again --------------------------------------------------------------------
+    # -- at rest ---------------------------------------------------------------------------------
 
     async def _idle(self) -> AsyncIterator[Figure]:
         self.say(f"waiting for {REST_SECONDS:.0f} s without a decision")
         await self.probe.rest(self.patience)
+        yield self.figure("idle.cpu", await self.at_rest(), "%")
+        self.probe.count("idle")
+
+    async def at_rest(self) -> float:
+        """Percent of a core that the controller takes while nothing happens."""
         self.say(f"idle for {self.idle_seconds:.0f} s")
         before = self.controller.look()
         await asyncio.sleep(self.idle_seconds)
-        used = self.controller.look() - before
-        self.probe.count("idle")
-        yield self._figure("idle.cpu", used / self.idle_seconds * 100, "%")
-
-    async def _restart(self) -> AsyncIterator[Figure]:
-        """The bare lists; then a placement is made while nobody is there to decide it."""
-        self.controller.stop()
-        yield self._figure("restart.lists", await self._list_bare(), "s")
-        self.probe.count()
-        await self._place("late")
-        wall, began = time.time(), time.perf_counter()
-        self.controller.start()
-        decided = await self.seen.until(
-            "the late placement is decided",
-            lambda: self.seen.is_decided("late", self.clusters),
-            self.patience,
-        )
-        await self.probe.quiet()
-        cpu = self.controller.look()
-        yield self._figure("restart.caches", caches(self.probe.count("restart")) - wall, "s")
-        yield self._figure("restart.decided", decided - began, "s")
-        yield self._figure("restart.cpu", cpu, "s")
-
-    async def _list_bare(self) -> float:
-        """How long do the large lists take a client that keeps nothing of them? Two kinds at once."""
-        began = time.perf_counter()
-        await each(_LARGE, self._read_through, at_once=2)
-        return time.perf_counter() - began
-
-    async def _read_through(self, kind: Kind) -> None:
-        token = ""
-        while True:
-            query = query_of(limit=PAGE, **{"continue": token})
-            body = await self.client.send("GET", path_of(kind) + query)
-            token = msgspec.json.decode(body, type=_Listed).metadata.get("continue", "")
-            if not token:
-                return
-
-    async def _halfway(self) -> AsyncIterator[Figure]:
-        """Half of the clusters are in flight when the controller dies, and get well before the next one."""
-        self.seen.let_agents(False)
-        if self.seen.works:
-            terms = fleet.workload("3", fleet.HALVES)["spec"]
-            await self._patch(terms)
-        else:
-            await self._apply(fleet.HALVES, "3")
-        half = self.clusters // 2
-        await self.seen.until("half", lambda: self.seen.versions["3"] == half, self.patience)
-        self.controller.stop()
-        self.seen.let_agents(True)
-        await self.seen.until("half well", lambda: self.seen.reports["3"] == half, self.patience)
-        began = time.perf_counter()
-        self.controller.start()
-        touched = await self.seen.until(
-            "another cluster is touched", lambda: self.seen.versions["3"] > half, self.patience
-        )
-        yield self._figure("halfway.touched", touched - began, "s")
-        await self._rolled_out("3")
-        yield self._figure("halfway.seconds", time.perf_counter() - began, "s")
+        return (self.controller.look() - before) / self.idle_seconds * 100
 
     async def _tenants(self) -> AsyncIterator[Figure]:
-        tenants = Tenants(self.client, self.seen, self.patience, self.say)
-        async for line, seconds in tenants.run():
-            yield self._figure(f"tenants.{line}", seconds, "s")
+        async for line, seconds in self.tenants().run():
+            yield self.figure(f"tenants.{line}", seconds, "s")
+
+    def tenants(self) -> Tenants:
+        """Namespaces beside that of the other lines."""
+        return Tenants(self.client, self.seen, self.patience, self.say)
 
 
 _WORKS = {
@@ -459,6 +406,8 @@ _WORKS = {
     "status.seconds": "s", "status.cpu": "s", "status.requests": "",
 }  # fmt: skip
 """Line -> unit, as they are taken together."""
+_LOADS = ("tenants", "many")
+"""Lines with another load than those before: their peaks are theirs."""
 _FLOOR_OF = {"progressive": "create", "change": "change"}
 """What of the floor a line does besides."""
 _PART_OF = {"works": "status", "progressive": "change", "placements": "relabel"}

@@ -7,10 +7,11 @@ are the time to the first work that carries the edit and to the first decision o
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
+from types import MappingProxyType
 
 from benchmarks.kube import fleet
 from benchmarks.kube.client import MERGE_PATCH, Client, Refused, each
@@ -35,6 +36,16 @@ _TEN = "[0,1,2,3,4,5,6,7,8,9]"
 HEAVY = f"{_TEN}.all(a, {_TEN}.all(b, {_TEN}.all(c, {_TEN}.all(d, a + b + c + d < 99))))"
 """A CEL expression that is true everywhere, after ten thousand comparisons."""
 
+_ALONE = {QUIET: ["web"]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reactions:
+    """Half of all reactions took at most so many seconds, and 99 of 100."""
+
+    p50: float
+    p99: float
+
 
 @dataclass
 class Tenants:
@@ -47,17 +58,10 @@ class Tenants:
     samples: int = SAMPLES
     workloads: int = WORKLOADS
     _number: int = 0
-    _taken: list[float] = field(default_factory=list)
 
     async def run(self) -> AsyncIterator[tuple[str, float]]:
         """Pairs of a line (`idle.p50` ...) and its seconds."""
-        self.seen.let_agents(True)
-        for space in (QUIET, BUSY, HOSTILE):
-            named = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}}
-            await self.client.send("POST", "/api/v1/namespaces", named)
-            binding = {**fleet.binding(), "metadata": {"name": "global", "namespace": space}}
-            await self.client.send("POST", path_of(CLUSTER_SET_BINDING, space), binding)
-        await self._begin()
+        await self.settle({QUIET: ["web"], BUSY: self._names(), HOSTILE: []})
         loads = {
             "idle": self._nothing,
             "edits": self._edits,
@@ -66,24 +70,23 @@ class Tenants:
         }
         for line, load in loads.items():
             async with load():
-                await self._sample()
-            taken = sorted(self._taken)
-            longest = self._taken.index(taken[-1])
-            self.say(
-                f"{line}: {len(taken)} reactions, the longest {taken[-1]:.2f} s "
-                f"({'a decision' if longest % 2 else 'an edit'}, sample {longest // 2 + 1}), "
-                f"the next {taken[-2]:.2f} s"
-            )
-            yield f"{line}.p50", taken[len(taken) // 2]
-            yield f"{line}.p99", taken[ceil(len(taken) * 0.99) - 1]
+                taken = await self.react(line)
+            yield f"{line}.p50", taken.p50
+            yield f"{line}.p99", taken.p99
 
-    async def _begin(self) -> None:
-        """The quiet tenant's workload, and those of the busy one, rolled out."""
-        for space, names in ((QUIET, ["web"]), (BUSY, self._names())):
-            await self._place(space, "three", numberOfClusters=3)
-            await self._decided("three")
-            await self._create(space, names)
-            self.seen.decided.pop("three", None)
+    async def settle(self, workloads: Mapping[str, list[str]] = MappingProxyType(_ALONE)) -> None:
+        """Namespaces with their workloads, by name and rolled out on three clusters each."""
+        self.seen.let_agents(True)
+        for space, names in workloads.items():
+            named = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}}
+            await self.client.send("POST", "/api/v1/namespaces", named)
+            binding = {**fleet.binding(), "metadata": {"name": "global", "namespace": space}}
+            await self.client.send("POST", path_of(CLUSTER_SET_BINDING, space), binding)
+            if names:
+                await self._place(space, "three", numberOfClusters=3)
+                await self._decided("three")
+                await self._create(space, names)
+                self.seen.decided.pop("three", None)
         await asyncio.sleep(REST_AFTER)
 
     async def _create(self, space: str, names: list[str]) -> None:
@@ -122,13 +125,22 @@ class Tenants:
 
     # -- samples -------------------------------------------------------------------------------
 
-    async def _sample(self) -> None:
-        self._taken = []
+    async def react(self, what: str) -> Reactions:
+        """Edits and new Placements of the quiet tenant. ``what``: for the progress that is told."""
+        taken: list[float] = []
         for _ in range(self.samples):
             self._number += 1
             pair = (self._edit(f"quiet-{self._number}"), self._decide(f"quiet-{self._number}"))
-            self._taken += await asyncio.gather(*pair)
+            taken += await asyncio.gather(*pair)
             await asyncio.sleep(REST_SECONDS * (0.75 + random.random() / 2))
+        in_order = sorted(taken)
+        longest = taken.index(in_order[-1])
+        self.say(
+            f"{what}: {len(taken)} reactions, the longest {in_order[-1]:.2f} s "
+            f"({'a decision' if longest % 2 else 'an edit'}, sample {longest // 2 + 1}), "
+            f"the next {in_order[-2]:.2f} s"
+        )
+        return Reactions(p50=in_order[len(taken) // 2], p99=in_order[ceil(len(taken) * 0.99) - 1])
 
     async def _edit(self, version: str) -> float:
         began = time.perf_counter()

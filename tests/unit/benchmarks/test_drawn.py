@@ -2,7 +2,19 @@
 
 from typing import Any
 
-from benchmarks.drawn import PAGE, PICTURES, bars, drawn, is_quiet, page, ratios, receipts
+from benchmarks.drawn import (
+    PAGE,
+    PICTURES,
+    bars,
+    drawn,
+    growth,
+    is_quiet,
+    page,
+    parts,
+    ratios,
+    receipts,
+    requests,
+)
 
 RUN = {"side": "A", "clusters": 20, "coresOfOthers": 0.02, "requests": {}}
 
@@ -55,3 +67,56 @@ def test_bars_are_as_long_as_their_values() -> None:
     assert 'width="420.0"' in drawing
     assert 'width="210.0"' in drawing
     assert "a &amp; b" in drawing
+
+
+def figure(name: str, value: float, target: float | None = None, *, rising: bool = False) -> Any:
+    return {"name": name, "value": value, "unit": "", "target": target, "rising": rising}
+
+
+def test_a_target_below_one_and_one_that_is_to_be_exceeded_are_shown_as_they_are() -> None:
+    told = parts(
+        {
+            "figures": [
+                figure("help", 0.3, 0.4),
+                figure("creates", 0.9, 0.97, rising=True),
+                figure("memory", 1_300.0, 1_200.0),
+                figure("cpu", 2.0),
+            ]
+        }
+    )
+
+    assert "| help | 0.30 |  | ≤ 0.4 | yes |" in told
+    assert "| creates | 0.90 |  | ≥ 0.97 | no |" in told
+    assert "| memory | 1,300.00 |  | ≤ 1,200 | no |" in told
+    assert "| cpu | 2.00 |  |  |  |" in told
+
+
+def test_the_cpu_of_two_sizes_stands_beside_its_growth() -> None:
+    sizes = {
+        10: [figure("10.works.cpu", 2.0), figure("10.works.seconds", 1.0)],
+        100: [figure("100.works.cpu", 21.0), figure("100.works.seconds", 9.0)],
+    }
+    taken = {"runs": [{**RUN, "clusters": size, "figures": each} for size, each in sizes.items()]}
+
+    assert "| works.cpu | 2.00 | 21.00 | 10.50 |" in growth(taken)
+    assert "works.seconds" not in growth(taken)
+    assert growth({"runs": [*taken["runs"][:1]]}) == ""
+
+
+def test_requests_of_two_sizes_are_told_apart_and_counted_for_each_cluster() -> None:
+    asked = {
+        10: {"create manifestworks": 10, "patch leases": 7},
+        100: {"create manifestworks": 150},
+    }
+    taken = {
+        "runs": [
+            {**RUN, "clusters": size, "requests": {"works": each}} for size, each in asked.items()
+        ]
+    }
+
+    told = requests(taken)
+
+    assert "requests with 10 clusters" in told
+    assert "| all, for each cluster | 1.000 |" in told
+    assert "| all, for each cluster | 1.500 |" in told
+    assert "leases" not in told
