@@ -15,7 +15,7 @@ from rollout.model.kinds import (
     workloads_called,
 )
 from rollout.model.ownership import belongs_to, writer_of
-from rollout.planning.revisions import Revision, read_revision, revision_ref, spec_kept
+from rollout.planning.revisions import Occupant, Revision, read_revision, revision_ref, spec_kept
 from rollout.rollouts.book import RecordBook, Shelf
 from rollout.rollouts.record import page_of, read_record, record_id
 
@@ -64,7 +64,7 @@ class Records:
         self._placements: dict[Ref, dict[Place, str]] = {}  # workload -> where -> placement
         self._revisions: dict[Ref, dict[Ref, Revision]] = {}  # workload -> its revisions
         self._owners: dict[Ref, Ref] = {}  # revision -> workload
-        self._occupied: dict[Ref, str] = {}  # a name of a revision -> uid of what is none there
+        self._occupied: dict[Ref, Occupant] = {}  # a name of a revision -> what is none there
         self._checked: dict[Ref, _Checked] = {}  # of rendered contents
 
     def take_page(self, event: Event) -> Page | None:
@@ -123,7 +123,7 @@ class Records:
             return before
         revision = read_revision(event.obj, self._kinds)
         if revision is None:
-            self._occupied[ref] = uid_of(event.obj)
+            self._occupied[ref] = Occupant(uid_of(event.obj), writer_of(event.obj))
             return before
         self._owners[ref] = revision.owner
         self._revisions.setdefault(revision.owner, {})[ref] = revision
@@ -155,20 +155,18 @@ class Records:
             known = self._checked[ref] = _Checked(kept, base, spec is not None)
         return known.is_sound
 
-    def occupant(self, revision: Ref, uid: str) -> str:
-        """The uid of an object that has this name and is no template of the workload with this ``uid``;
-        "" where there is none.
-        """
+    def occupant(self, revision: Ref, uid: str) -> Occupant | None:
+        """The object that has this name and is no template of the workload with this ``uid``, if any."""
         owner = self._owners.get(revision)
         known = self._revisions[owner].get(revision) if owner is not None else None
         if owner is None or known is None:
-            return self._occupied.get(revision, "")
+            return self._occupied.get(revision)
         if known.owner_uid != uid:
-            return known.uid
+            return Occupant(known.uid)
         base = self._revisions[owner].get(revision_ref(owner, known.base)) if known.base else None
         if base is not None and base.owner_uid != uid:
             base = None
-        return "" if self._is_sound(revision, known, base) else known.uid
+        return None if self._is_sound(revision, known, base) else Occupant(known.uid)
 
     def read(self, workload: Ref, placement: str, uid: str) -> Shelf:
         """A record as the hub holds it. Pages that the workload with this ``uid`` does not own, such as

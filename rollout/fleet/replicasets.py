@@ -22,7 +22,7 @@ from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work, work_name
 from rollout.model.writes import Delete, PatchStatus
 from rollout.planning.plan import Write
-from rollout.planning.revisions import Revision
+from rollout.planning.revisions import Occupant, Revision
 from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
 
 
@@ -93,8 +93,8 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
         """Its kept templates, by content."""
         return self._fleet.records.revisions(workload, self._uid(workload.key))
 
-    def occupant(self, revision: Ref, workload: Ref) -> str:
-        """The uid of what has the name of a revision of this workload and is none; "" where nothing has."""
+    def occupant(self, revision: Ref, workload: Ref) -> Occupant | None:
+        """What has the name of a revision of this workload and is none, if anything."""
         return self._fleet.records.occupant(revision, self._uid(workload.key))
 
     def abandoned(self, workload: Ref) -> list[tuple[Ref, str]]:

@@ -16,7 +16,14 @@ from rollout.model.waits import Reason, Wait
 from rollout.model.writes import Delete, PatchStatus, Touch
 from rollout.planning.addons_install import addon_ref, new_addon, owned, uninstalls
 from rollout.planning.addons_status import AddOnShareReport, halted, status_of
-from rollout.planning.notes import STARTED, calendar_notes, repair_notes, step_notes, verdict_on
+from rollout.planning.notes import (
+    STARTED,
+    calendar_notes,
+    cleared_notes,
+    repair_notes,
+    step_notes,
+    verdict_on,
+)
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Note, Plan, Write
 from rollout.planning.removals import NONE, Removals, counted
@@ -141,9 +148,11 @@ class _AddOnPass(Pass):
         if self.is_unwritten:
             return [], []
         books = {key: share.live.book for key, share in self.workload.shares.items()}
-        clear: list[Write] = [write for book in books.values() for write in book.leftovers()]
+        clear = [write for book in books.values() for write in book.leftovers()]
+        edited = [book.edited for book in books.values()]
+        self.notes += cleared_notes(self.workload.ref, clear, edited)
         known = self.decided
-        return clear, [
+        return [*clear], [
             write
             for key, book in books.items()
             for write in book.writes(known[key].head, known[key].lines)

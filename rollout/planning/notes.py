@@ -13,11 +13,12 @@ from rollout.model.placement import Placement
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason
 from rollout.model.work import names_another_owner
-from rollout.model.writes import PatchStatus
+from rollout.model.writes import Delete, PatchStatus
 from rollout.placement.framework import EvaluationCode, EvaluationStatus, PlacementSelection
 from rollout.placement.grouping import Profile
 from rollout.planning.passes import OVERRIDDEN
 from rollout.planning.plan import Note, Write, touch_of
+from rollout.planning.revisions import Occupant
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
 from rollout.strategies.base import Health, Phase, Settled, Step, Verdict
@@ -135,6 +136,28 @@ def repair_notes(ref: Ref, edited: Iterable[Mapping[str, str]]) -> tuple[Note, .
         for pages in edited
         for page, change in sorted(pages.items())
     )
+
+
+def cleared_notes(
+    ref: Ref, cleared: Iterable[Delete], edited: Iterable[Mapping[str, str]]
+) -> list[Note]:
+    """Notes on what has the name of a record page and is none, where it makes way (S18). Of pages that
+    were ``edited`` see `repair_notes`.
+    """
+    told = {page for pages in edited for page in pages}
+    text = "RolloutRecord {} was no page of this workload; it is deleted and written anew"
+    return [
+        Note(ref, "RecordRepaired", text.format(write.ref.name), warning=True)
+        for write in cleared
+        if write.ref.name not in told
+    ]
+
+
+def occupant_note(ref: Ref, revision: Ref, occupant: Occupant) -> Note:
+    """A note on what has the name of a revision and is none, where it makes way (S18)."""
+    writer = f" and was written by {occupant.writer}" if occupant.writer else ""
+    text = f"RolloutRevision {revision.name} was no revision of this workload{writer}"
+    return Note(ref, "RevisionRepaired", f"{text}; it is deleted and written anew", warning=True)
 
 
 def disowned_notes(workload: ReplicaSetWorkload, writes: Iterable[Write]) -> list[Note]:

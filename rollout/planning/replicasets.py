@@ -26,9 +26,11 @@ from rollout.planning.documents import (
 )
 from rollout.planning.history import history, to_keep
 from rollout.planning.notes import (
+    cleared_notes,
     disowned_notes,
     failing,
     fault_on,
+    occupant_note,
     repair_notes,
     retreat_notes,
     rollout_notes,
@@ -232,11 +234,14 @@ class _ReplicaSetPass(Pass):
 
     def _in_the_way(self, books: Sequence[RecordBook]) -> list[Write]:
         """What has the name of a page or a revision that is to be written, and is none of this workload."""
-        found: list[Write] = [write for book in books for write in book.leftovers()]
+        ref, pages = self.workload.ref, [write for book in books for write in book.leftovers()]
+        self.notes += cleared_notes(ref, pages, [book.edited for book in books])
+        found: list[Write] = [*pages]
         for each in to_keep(self.workload, self.revisions, self.decided) if books else ():
-            ref = revision_ref(self.workload.ref, each)
-            occupant = self.view.occupant(ref, self.workload.ref)
-            found += [Delete(ref, occupant)] if occupant else []
+            revision = revision_ref(ref, each)
+            if occupant := self.view.occupant(revision, ref):
+                self.notes.append(occupant_note(ref, revision, occupant))
+                found.append(Delete(revision, occupant.uid))
         return found
 
     def _touches(self, share: ReplicaSetShare, placement: str, step: Step) -> list[Write]:

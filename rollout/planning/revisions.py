@@ -8,7 +8,7 @@ was rendered from it is kept too: what differs from the template, once for all c
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from rollout.model import names
 from rollout.model.content import content_hash
@@ -44,6 +44,13 @@ class Revision:
     """Of ClusterValues over the template, as they were written."""
     cause: str = ""
     """Why it was made, as annotation `names.CHANGE_CAUSE` of the workload said then."""
+
+
+class Occupant(NamedTuple):
+    """What has the name of a revision of a workload and is none; ``writer`` is "" where nobody knows."""
+
+    uid: str
+    writer: str = ""
 
 
 def kept_contents(revisions: Mapping[str, Revision]) -> dict[str, KeptContent]:

@@ -8,7 +8,7 @@ from rollout.model.approvals import Freeze
 from rollout.model.kinds import Ref
 from rollout.model.policy import Policy
 from rollout.planning.notifications import WorkloadSurroundings
-from rollout.planning.revisions import Revision
+from rollout.planning.revisions import Occupant, Revision
 from rollout.rollouts.addon_workload import AddOnWorkload
 from rollout.rollouts.outages import Outages
 from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
@@ -52,8 +52,8 @@ class ReplicaSetView(WorkloadsView[ReplicaSetWorkload], Protocol):
 
     def revisions(self, workload: Ref) -> Mapping[str, Revision]: ...
 
-    def occupant(self, revision: Ref, workload: Ref) -> str:
-        """The uid of what has the name of a revision of the workload and is none; "" where nothing has."""
+    def occupant(self, revision: Ref, workload: Ref) -> Occupant | None:
+        """What has the name of a revision of the workload and is none, if anything."""
         ...
 
     def is_available(self, cluster: str) -> bool:

@@ -243,6 +243,7 @@ def test_a_forged_rollback_takes_no_cluster_back(
     eventually(
         "the head is put right", lambda: "rollback" not in tenant.hub.get(head)["data"][HEAD]
     )
+    eventually("it is told", lambda: any(head.name in s for s in told(tenant, "RecordRepaired")))
     nothing_moves(tenant)
     lead.restart()
     nothing_moves(tenant)
@@ -275,6 +276,10 @@ def test_a_forged_revision_reaches_no_cluster(tenant: Guarded, stranger: KubeHub
     eventually(
         "the forgery makes way",
         lambda: content_hash(tenant.hub.get(ref)["template"]) == content_hash(second),
+    )
+    eventually(
+        "it is told",
+        lambda: any(ref.name in note for note in told(tenant, "RevisionRepaired")),
     )
     tenant.holds()
     nothing_moves(tenant)
@@ -342,6 +347,8 @@ def test_names_that_somebody_else_occupies_are_taken_over_in_their_turn(
         assert GATES not in kept["data"][HEAD]
 
     eventually("the page is ours", is_ours)
+    eventually("it is told", lambda: any(ref.name in s for s in told(tenant, "RecordRepaired")))
+    eventually("so is the work", lambda: any(canary in s for s in told(tenant, "WorkRepaired")))
     nothing_moves(tenant)
     assert tenant.carrying("0") == [other]
     log_before = len(lead.process.log())

@@ -1,11 +1,11 @@
 """Is what somebody wrote that was not his put back, and told? Promise S18."""
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from rollout.model import names
 from rollout.model.events import Change, Event
-from rollout.model.kinds import Obj, Ref, ref_of
+from rollout.model.kinds import ROLLOUT_RECORD, ROLLOUT_REVISION, Obj, Ref, ref_of
 from rollout.model.writes import Create, Delete, Patch
 from rollout.planning.plan import Plan
 from tests.safety.allowed import allow
@@ -13,6 +13,7 @@ from tests.safety.model import Rollout
 from tests.safety.told import Told
 
 Blame = Callable[[str, str], None]
+_REPAIRED = {ROLLOUT_RECORD: "RecordRepaired", ROLLOUT_REVISION: "RevisionRepaired"}
 HEAD, CLUSTERS = KEYS = ("head.json", "clusters.json")
 
 
@@ -54,6 +55,7 @@ class RepairsJudge:
         said = {note.reason: "" for note in plan.notes}
         for note in plan.notes:
             said[note.reason] += f" {note.message}"
+        self._makes_way_aloud(plan, said)
         for write in plan.writes:
             known = self.told.objects.get(write.ref)
             if self._is_edited(write.ref, known):
@@ -72,6 +74,17 @@ class RepairsJudge:
                 self.counts["S18.ways_cleared"] += 1
                 if write.ref not in made:
                     self.blame("S18", f"{write.ref} was taken away, goes, and is not written again")
+
+    def _makes_way_aloud(self, plan: Plan, said: Mapping[str, str]) -> None:
+        """What goes from a name and is written anew was not ours, or not as we wrote it: that is told."""
+        made = {write.ref for write in plan.writes if isinstance(write, Create)}
+        for write in plan.writes:
+            reason = _REPAIRED.get(write.ref.kind)
+            if reason is None or not isinstance(write, Delete) or write.ref not in made:
+                continue
+            self.counts["S18.names_cleared"] += 1
+            if write.ref.name not in said.get(reason, ""):
+                self.blame("S18", f"{write.ref} was not ours, and makes way without a word")
 
     def _is_live(self, page: Obj) -> bool:
         """Whether a page is about a placement that the workload still has, on terms that can be read."""

@@ -11,6 +11,7 @@ from rollout.analysis.clusters import explain_cluster
 from rollout.analysis.sentences import share_facts
 from rollout.analysis.snapshot import snapshot_of
 from rollout.model import names
+from rollout.model.content import content_hash
 from rollout.model.kinds import (
     MANIFEST_WORK,
     REPLICA_SET,
@@ -21,7 +22,8 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.rollouts.record import CLUSTERS
+from rollout.planning.revisions import read_revision, revision_ref
+from rollout.rollouts.record import CLUSTERS, page_object, page_ref, record_id
 from tests.support import make
 from tests.support.story import HOUR, MIN, SEC, Story
 
@@ -63,6 +65,80 @@ def test_a_kept_template_that_was_altered_is_none() -> None:
     story.on(5 * SEC)
 
     assert "666" not in story.versions().values()
+
+
+def test_a_revision_that_somebody_made_under_a_name_of_ours_makes_way_and_is_told_once() -> None:
+    story = Story([*make.fleet(3), make.workload(strategy=make.everywhere())]).end()
+    second = content_hash(make.template("2"))
+    ref = revision_ref(Ref(REPLICA_SET, "default/web"), second)
+    head = {"apiVersion": ROLLOUT_REVISION.api_version, "kind": ROLLOUT_REVISION.name}
+    meta: Obj = {"namespace": "default", "name": ref.name}
+    meta["managedFields"] = [{"manager": "mallory", "time": "2026-01-01T00:00:00Z"}]
+    story.hub.create(
+        ref, {**head, "metadata": meta, "revision": 7, "template": make.template("666")}
+    )
+    story.on(MIN)
+    assert repairs(story, "RevisionRepaired") == []
+
+    story.template(make.template("2"))
+    story.end()
+
+    assert read_revision(story.hub.get(ref)) is not None
+    (told,) = repairs(story, "RevisionRepaired")
+    assert told == (
+        f"RolloutRevision {ref.name} was no revision of this workload and was written by mallory; "
+        "it is deleted and written anew"
+    )
+
+
+def test_the_present_revision_that_somebody_edits_is_written_anew_and_told_once() -> None:
+    story = Story([*make.fleet(3), make.workload(strategy=make.everywhere())]).end()
+    (kept,) = story.hub.list(ROLLOUT_REVISION).items
+
+    story.hub.patch(ref_of(ROLLOUT_REVISION, kept), {"template": make.template("666")})
+    story.on(MIN)
+
+    (after,) = story.hub.list(ROLLOUT_REVISION).items
+    assert after["template"] == kept["template"]
+    (told,) = repairs(story, "RevisionRepaired")
+    assert kept["metadata"]["name"] in told
+
+
+def test_a_revision_that_is_merely_written_or_goes_is_not_told_as_repaired() -> None:
+    limit = {names.HISTORY_LIMIT: "1"}
+    workload = make.workload(strategy=make.everywhere(), annotations=limit)
+    story = Story([*make.fleet(3), workload]).end()
+    for version in ("2", "3", "2"):
+        story.template(make.template(version))
+        story.end()
+    (kept, *_) = story.hub.list(ROLLOUT_REVISION).items
+    story.hub.delete(ref_of(ROLLOUT_REVISION, kept))
+    story.on(MIN).restart().on(MIN)
+
+    assert repairs(story, "RevisionRepaired") == repairs(story) == []
+
+
+@pytest.mark.parametrize("is_owned", [False, True], ids=["of nobody", "of another workload"])
+def test_a_page_that_has_our_name_before_the_workload_exists_makes_way_and_is_told_once(
+    is_owned: bool,
+) -> None:
+    rid, web = record_id(Ref(REPLICA_SET, "default/web"), "p"), Ref(REPLICA_SET, "default/web")
+    story = Story([*make.fleet(3), make.workload("other", strategy=make.everywhere())]).end()
+    other = story.hub.get(Ref(REPLICA_SET, "default/other"))["metadata"]["uid"]
+    forged = page_object(rid, web, other, "p", 0, {"head.json": "{}"})
+    if not is_owned:
+        forged["metadata"]["ownerReferences"] = []
+    ref = page_ref("default", rid, 0)
+    story.hub.create(ref, forged)
+
+    story.hub.create(web, make.workload(strategy=make.everywhere()))
+    story.on(MIN)
+
+    (owner,) = story.hub.get(ref)["metadata"]["ownerReferences"]
+    assert owner["uid"] == story.hub.get(web)["metadata"]["uid"]
+    assert repairs(story) == [
+        f"RolloutRecord {ref.name} was no page of this workload; it is deleted and written anew"
+    ]
 
 
 @pytest.mark.parametrize("owners", [[], NOBODY], ids=["of nobody", "of somebody"])
@@ -130,8 +206,8 @@ def all_soaked(story: Story) -> str:
     return json.dumps({f"c0{n}": {**line, "verdict": "Soaked"} for n in range(6)})
 
 
-def repairs(story: Story) -> list[str]:
-    return [note.message for note in story.notes if note.reason == "RecordRepaired"]
+def repairs(story: Story, reason: str = "RecordRepaired") -> list[str]:
+    return [note.message for note in story.notes if note.reason == reason]
 
 
 def test_clusters_that_somebody_adds_to_the_page_of_the_head_are_not_believed() -> None:

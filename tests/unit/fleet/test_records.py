@@ -121,8 +121,8 @@ def test_an_altered_content_is_none_and_makes_way_whichever_is_seen_first() -> N
 
         known = shelves.records.revisions(SET, "u-1")
         assert (good_name in known, bad_name in known) == (True, False)
-        assert shelves.records.occupant(good, "u-1") == ""
-        assert shelves.records.occupant(bad, "u-1")
+        assert shelves.records.occupant(good, "u-1") is None
+        assert shelves.records.occupant(bad, "u-1") is not None
 
 
 def test_whoever_edits_a_content_has_its_workload_looked_at() -> None:
