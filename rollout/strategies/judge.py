@@ -4,7 +4,7 @@ The one place where soak, deadline and failure grace are measured. Source: seman
 """
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from msgspec import structs
@@ -115,8 +115,8 @@ def _succeeded(standing: Standing, timing: Timing, now: datetime) -> Judgement:
         return Judgement(Phase.FAILED, None, ANALYSIS_FAILED)
     since = standing.since or standing.touched
     soaked_at = _later(since, timing.soak, timing)
-    reason, until = "", None if soaked_at <= now else soaked_at
-    if until is None:
+    reason, until = "", None if soaked_at <= now else _coming(soaked_at)
+    if soaked_at <= now:
         if measured in (None, AnalysisPhase.SUCCESSFUL):
             return Judgement(Phase.SOAKED)
         reason = _UNMEASURED[measured]
@@ -173,7 +173,7 @@ def _failed(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     counts_at = _grace_over(standing.since or standing.touched, timing)
     if now < counts_at:
         sooner = counts_at if limit is None else min(counts_at, limit)
-        return Judgement(Phase.PROGRESSING, sooner, reason)
+        return Judgement(Phase.PROGRESSING, _coming(sooner), reason)
     if limit is None:
         return Judgement(Phase.FAILED, None, reason)
     return Judgement(Phase.FAILING, limit, reason)
@@ -181,7 +181,7 @@ def _failed(standing: Standing, timing: Timing, now: datetime) -> Judgement:
 
 def _grace_over(since: datetime, timing: Timing) -> datetime:
     """When a failure counts: not while the hub is out of touch, since it may be over and nobody has heard."""
-    at = since + timing.grace
+    at = _after(since, timing.grace)
     return next((end for begin, end in timing.outages if begin < at < end), at)
 
 
@@ -196,10 +196,12 @@ def _unfinished(standing: Standing, timing: Timing, now: datetime) -> Judgement:
 
 
 def limit_of(touched: datetime, timing: Timing) -> datetime | None:
-    """The instant by which success must have been reached; None without a deadline."""
+    """The instant by which success must have been reached; None without a deadline, or with one that never
+    comes.
+    """
     if timing.deadline is None:
         return None
-    return _later(touched, timing.deadline, timing)
+    return _coming(_later(touched, timing.deadline, timing))
 
 
 def _later(start: datetime, span: timedelta, timing: Timing) -> datetime:
@@ -207,11 +209,26 @@ def _later(start: datetime, span: timedelta, timing: Timing) -> datetime:
 
     A span in which the hub was out of touch moves it by as much of the span as lay after the start.
     """
-    at = start + span
+    at = _after(start, span)
     for begin, end in timing.outages:
         if end <= start:
             continue
         if begin >= at:
             break
-        at += max(end - max(begin, start), timedelta(0))
+        at = _after(at, max(end - max(begin, start), timedelta(0)))
     return at
+
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+def _after(start: datetime, span: timedelta) -> datetime:
+    """`_NEVER` where no calendar has that instant: an agent, or a page, can say any start."""
+    try:
+        return start + span
+    except OverflowError:
+        return _NEVER
+
+
+def _coming(at: datetime) -> datetime | None:
+    return None if at == _NEVER else at

@@ -1,7 +1,7 @@
 """Where one cluster stands, and when time alone changes that: each rule at its instant."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from freezegun import freeze_time
@@ -177,6 +177,34 @@ UNMOVED = [
     (standing("a", FAILED, verdict=Verdict.FAILED, revision=OLD), TIMING, Phase.WAITING, ""),
     (standing("a", SILENT, revision=OLD), ENDLESS, Phase.OUTDATED, ""),
 ]
+
+
+LAST = datetime.max.replace(tzinfo=UTC)
+LATE = LAST - SEC
+OUT = ((LATE, LAST),)
+NEVER_COME = [
+    (standing("a", SUCCEEDED, T0, LATE), ENDLESS, Phase.SOAKING, ""),
+    (standing("a", SUCCEEDED, LATE, LATE), TIMING, Phase.SOAKING, ""),
+    (standing("a", SUCCEEDED, T0, T0), replace(ENDLESS, soak=LAST - T0 + US), Phase.SOAKING, ""),
+    (standing("a", FAILED, T0, LATE), ENDLESS, Phase.PROGRESSING, "Degraded"),
+    (standing("a", FAILED, LATE, LATE), TIMING, Phase.PROGRESSING, "Degraded"),
+    (standing("a", PROGRESSING, LATE), TIMING, Phase.PROGRESSING, ""),
+    (standing("a", PROGRESSING, LATE), replace(TIMING, outages=OUT), Phase.PROGRESSING, ""),
+    (
+        standing("a", PROGRESSING, LATE),
+        replace(TIMING, deadline=SEC - US, outages=OUT),
+        Phase.PROGRESSING,
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("known", "timing", "phase", "reason"), NEVER_COME)
+@pytest.mark.parametrize("now", [T0, T0 + MIN, LATE])
+def test_an_instant_beyond_the_calendar_never_comes(
+    known: Standing, timing: Timing, phase: Phase, reason: str, now: datetime
+) -> None:
+    assert judge(known, NEW, timing, now) == Judgement(phase, None, reason)
 
 
 @pytest.mark.parametrize(("known", "timing", "phase", "reason"), UNMOVED)
