@@ -139,13 +139,29 @@ def _is_object(each: object) -> bool:
     return isinstance(each, dict)
 
 
+def _is_reference(each: object) -> bool:
+    return isinstance(each, dict) and isinstance(each.get("desiredConfig"), dict | None)
+
+
+def _is_progression(each: object) -> bool:
+    """Whether it says which placement it is about, and its lists are lists."""
+    if not isinstance(each, dict):
+        return False
+    named = all(isinstance(each.get(part), str | None) for part in ("namespace", "name"))
+    lists = {"conditions": _is_condition, "configReferences": _is_reference}
+    return named and all(
+        isinstance(each.get(name), list | None) and all(map(fits, _items(each.get(name))))
+        for name, fits in lists.items()
+    )
+
+
 def _items(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
 _FITS: dict[str, Callable[[object], bool]] = {
     "conditions": _is_condition,
-    "installProgressions": _is_object,
+    "installProgressions": _is_progression,
     "configReferences": _is_object,
     "supportedConfigs": _is_object,
 }

@@ -24,6 +24,8 @@ from rollout.strategies.base import NOTHING_CLOSED, Closed
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that every namespace has: its name."""
+TOLD = 5
+"""Calendars that cannot be read of which a workload says what is wrong."""
 
 
 def read_calendar(obj: Obj) -> Calendar:
@@ -135,7 +137,7 @@ class Calendars:
             removal=removal,
             rollback=rollback,
             restore=restore,
-            amiss="; ".join(_amiss(each) for each in found if each.unread is not None),
+            amiss=_all_amiss([each for each in found if each.unread is not None]),
         )
 
     def closed_spans(
@@ -178,6 +180,14 @@ def _spec_in(words: str) -> Obj:
         return mapping(json.loads(words))
     except (ValueError, RecursionError):
         return {}
+
+
+def _all_amiss(unread: list[KnownCalendar]) -> str:
+    """What is wrong with the first ones, and how many there are: every workload says it in its status."""
+    told = [_amiss(each) for each in unread[:TOLD]]
+    if len(unread) > TOLD:
+        told.append(f"and {len(unread) - TOLD} more calendars cannot be read")
+    return "; ".join(told)
 
 
 def _amiss(known: KnownCalendar) -> str:

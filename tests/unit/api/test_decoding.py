@@ -7,7 +7,7 @@ import pytest
 
 from rollout.api.cluster import decode_binding, decode_cluster, decode_cluster_set
 from rollout.api.decisions import decode_decision, decode_score
-from rollout.api.decoding import decode
+from rollout.api.decoding import decode, shaped
 from rollout.model.cluster import Cluster, ClusterSetBinding, Taint
 from rollout.model.kinds import CONFIG_MAP, PLACEMENT_DECISION, Obj
 from rollout.model.placement import Decision
@@ -226,6 +226,23 @@ def test_pages_share_the_names_of_their_clusters_and_keep_no_status() -> None:
     kept = decision("0").raw
     assert kept.keys() == {"metadata"}
     assert kept["metadata"].keys() == {"labels"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": {"a": 1}},
+        {"namespace": ["x"]},
+        {"conditions": "x"},
+        {"conditions": [{"type": 7}]},
+        {"configReferences": [{"desiredConfig": "x"}]},
+    ],
+)
+def test_a_progression_of_another_shape_counts_as_not_written(wrong: Obj) -> None:
+    good = {"name": "p", "namespace": "a", "conditions": [{"type": "Progressing"}]}
+    obj = {"status": {"installProgressions": [good, {**good, **wrong}, "x"]}}
+
+    assert shaped(obj) == {"status": {"installProgressions": [good]}}
 
 
 def test_a_kind_without_a_model_value_is_refused_by_name() -> None:

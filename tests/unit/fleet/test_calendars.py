@@ -313,6 +313,17 @@ def test_workloads_are_told_of_calendars_that_cannot_be_read_and_may_concern_the
     assert "could never be read" in never.touch.waits["a"].message
 
 
+def test_of_many_calendars_that_cannot_be_read_workloads_name_the_first_ones_and_count_the_others() -> (
+    None
+):
+    many = [calendar(name=f"c{number:03}", timeZone="nowhere") for number in range(300)]
+
+    amiss = Known(TWO[0], *many).fleet.closed(WEB, T0).amiss
+
+    assert [f"c{number:03}" in amiss for number in (0, 4, 5)] == [True, True, False]
+    assert amiss.endswith("; and 295 more calendars cannot be read")
+
+
 def test_a_calendar_that_could_never_be_read_closes_all_that_it_may_concern() -> None:
     known = Known(*TWO, calendar(timeZone="Nowhere"))
 
