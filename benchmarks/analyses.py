@@ -100,9 +100,7 @@ class _Measured:
         self.hub.fleet.refresh(WEB, NOW)
 
     def writes(self) -> list[Write]:
-        view = self.hub.fleet.view(REPLICA_SET)
-        assert isinstance(view, ReplicaSets)
-        known = view.workload(WEB.key)
+        known = self.hub.fleet.tracker(ReplicaSets).workload(WEB.key)
         assert known is not None
         workload = AnalysedWorkload(WEB, "uid-web", known.intents)
         decided = [share.live.decide(None, NOW) for share in known.shares.values()]

@@ -50,9 +50,7 @@ class Hub:
         for page in range(0, size, ON_PAGE):
             self.tell(PLACEMENT_DECISION, _page(page, clusters[page : page + ON_PAGE]), BEGAN)
         self.tell(REPLICA_SET, self.workload, BEGAN)
-        view = self.fleet.view(REPLICA_SET)
-        assert isinstance(view, ReplicaSets)
-        known = view.workload(WEB.key)
+        known = self.fleet.tracker(ReplicaSets).workload(WEB.key)
         assert known is not None
         assert known.replicaset is not None
         template = known.replicaset.template

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.figures import Figure, fastest
 from benchmarks.terms import NOW, WEB, Hub
 from rollout.fleet.replicasets import ReplicaSets
-from rollout.model.kinds import CLUSTER_VALUES, MANAGED_CLUSTER, REPLICA_SET
+from rollout.model.kinds import CLUSTER_VALUES, MANAGED_CLUSTER
 
 SIZE, RULES, CONTENTS = 10_000, 10, 50
 ONCE, RELABEL, MEMORY = 1_000.0, 5.0, 20.0  # ms, ms, percent
@@ -49,10 +49,8 @@ def values(edition: int) -> dict[str, Any]:
 
 def agree(hub: Hub) -> None:
     """Bring the workload up to date, slice by slice, as the engine does."""
-    view = hub.fleet.view(REPLICA_SET)
-    assert isinstance(view, ReplicaSets)
     hub.fleet.refresh(WEB, NOW)
-    known = view.workload(WEB.key)
+    known = hub.fleet.tracker(ReplicaSets).workload(WEB.key)
     assert known is not None
     while known.is_unrendered:
         hub.fleet.refresh(WEB, NOW)

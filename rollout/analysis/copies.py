@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
 
 from rollout.analysis.snapshot import ASIDE, ReadableHub, everything, referred, tracking
 from rollout.clock import VirtualClock
@@ -20,7 +19,7 @@ from rollout.model.kinds import (
     Ref,
 )
 from rollout.placement.grouping import Profile
-from rollout.planning.plan import Planner
+from rollout.planning.placements import PlacementPlanner
 from rollout.runtime.engine import Engine
 from rollout.runtime.pace import Pace
 from rollout.runtime.planners import planners
@@ -78,11 +77,8 @@ def placed(hub: EmbeddedHub, clock: VirtualClock) -> Fleet:
     Returns: what an engine would then know. Raises: what a planner raises.
     """
     profile = profile_of(hub)
-    others: dict[Kind, Planner[Any]] = {
-        kind: planner
-        for kind, planner in planners(profile=profile).items()
-        if kind not in (*WORKLOADS, *_OUTSIDE)
-    }
+    everyone = planners(PlacementPlanner(profile=profile))
+    others = {kind: everyone[kind] for kind in everyone if kind not in (*WORKLOADS, *_OUTSIDE)}
     engine = Engine(
         hub,
         clock,

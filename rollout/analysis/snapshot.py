@@ -1,9 +1,9 @@
 """Takes in everything that an engine would read on starting, without writing anything."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from rollout.account.build import workload_account
 from rollout.account.finish import Finish
@@ -24,7 +24,6 @@ from rollout.model.kinds import (
     KINDS,
     LEASE,
     MANAGED_CLUSTER_ADDON,
-    PLACEMENT,
     ROLLOUT_ANALYSIS,
     TEMPLATES_OF_OTHERS,
     WORKLOADS,
@@ -123,12 +122,16 @@ class Snapshot:
 
     fleet: Fleet
     now: datetime
-    _planners: Mapping[Kind, Planner[Any]] = field(init=False)
+    _: KW_ONLY
+    placements: PlacementPlanner = field(init=False)
+    """Decides, and explains, what Placements select."""
+    _planners: Mapping[Kind, Planner[Fleet]] = field(init=False)
     _plans: dict[Ref, Plan] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Whoever reads goes by the profile of the engine."""
-        self._planners = planners(rolls_addons=True, profile=self.fleet.policy.profile)
+        self.placements = PlacementPlanner(profile=self.fleet.policy.profile)
+        self._planners = planners(self.placements, rolls_addons=True)
 
     def workloads(self) -> list[Ref]:
         """The workloads that exist: ManifestWorkReplicaSets by key, then add-ons by name."""
@@ -147,13 +150,6 @@ class Snapshot:
             found = plan_now(self._planners[ref.kind], self.fleet, ref, self.now)
             if not found.unfinished:
                 break
-        return found
-
-    @property
-    def placements(self) -> PlacementPlanner:
-        """Decides, and explains, what Placements select."""
-        found = self._planners[PLACEMENT]
-        assert isinstance(found, PlacementPlanner)
         return found
 
     def advance(self, events: Iterable[Event], now: datetime) -> set[Ref]:

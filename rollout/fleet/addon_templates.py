@@ -70,7 +70,7 @@ class AddOnTemplates(Tracker):
     kinds = (CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON)
 
     def __init__(self, fleet: Around) -> None:
-        self._fleet = fleet
+        super().__init__(fleet)
         self._profile = fleet.policy.profile
         self._addons: dict[str, AddOn] = {}
         self._installed: dict[str, ClusterAddOn] = {}  # those made of a template, by key

@@ -5,6 +5,7 @@ There is one writer, the engine's thread; nothing here waits, locks or does I/O.
 
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 from rollout.api.decoding import shaped
 from rollout.fleet.analyses import TAKEN, Analyses
@@ -62,6 +63,8 @@ from rollout.strategies.base import Closed, Strategy
 from rollout.strategies.gates import GATES, Gate
 from rollout.strategies.stages import BUILT_IN
 
+T = TypeVar("T", bound=Tracker)
+
 
 class Fleet:
     """Everything known, by key and by index. Implements the views that planners read."""
@@ -82,7 +85,7 @@ class Fleet:
         self.clusters = ClusterStore(reads_everything=has_filter_plugins)
         self.watched = (*WATCHED, LEASE) if watches_health else WATCHED
         self.outages = Outages()
-        self._presence = Presence(self.clusters, self.outages)
+        self.presence = Presence(self.clusters, self.outages)
         self._strategies = strategies
         self.gates = gates
         self.versions = Versions()
@@ -109,7 +112,7 @@ class Fleet:
             MANIFEST_WORK: self.measured.take_work,
             **dict.fromkeys((CALENDAR, CLUSTER_CALENDAR), self._on_calendar),
             **dict.fromkeys(TAKEN, self._on_verdict),
-            LEASE: self._presence.take_lease,
+            LEASE: self.presence.take_lease,
             MANAGED_CLUSTER: self._on_cluster,
             PLACEMENT: self._placings.take_placement,
             PLACEMENT_DECISION: self._placings.take_decision,
@@ -161,7 +164,7 @@ class Fleet:
     # -- what happened -------------------------------------------------------------------------
 
     def _on_cluster(self, event: Event, now: datetime) -> set[Ref]:
-        found = self._presence.take_cluster(event, now)
+        found = self.presence.take_cluster(event, now)
         cluster = self.clusters.cluster(event.ref.name)
         if calendars := self.calendars.take_cluster(event.ref.name, cluster, now):
             found |= calendars | set(self.rolled_out())
@@ -223,19 +226,9 @@ class Fleet:
 
     # -- what planners and workloads read ------------------------------------------------------
 
-    def view(self, kind: Kind) -> object:
-        """What the planner of a kind reads."""
-        for tracker in self.trackers:
-            if kind in tracker.planned:
-                return tracker
-        beside: dict[Kind, object] = {
-            MANAGED_CLUSTER: self._presence,
-            ROLLOUT_NOTIFICATION: self.notifications,
-            **dict.fromkeys((CALENDAR, CLUSTER_CALENDAR), self.calendars),
-            **dict.fromkeys(TAKEN, self.measured),
-            **dict.fromkeys(self.inventory.kinds, self.inventory),
-        }
-        return beside.get(kind, self.clusters)
+    def tracker(self, made_by: type[T]) -> T:
+        """The tracker of a class; there is one of each."""
+        return next(each for each in self.trackers if isinstance(each, made_by))
 
     def rolled_out(self) -> list[Ref]:
         """Workloads of every kind."""
@@ -289,10 +282,10 @@ class Fleet:
         self._placings.assume_still(self.policy.quiet)
 
     def is_available(self, cluster: str) -> bool:
-        return self._presence.is_available(cluster)
+        return self.presence.is_available(cluster)
 
     def is_detached(self, cluster: str) -> bool:
-        return self._presence.is_detached(cluster)
+        return self.presence.is_detached(cluster)
 
     def strategy(self, name: str) -> Strategy | None:
         return self._strategies.get(name)
@@ -325,7 +318,7 @@ class Fleet:
         one lease after (row 20).
         """
         self.outages.note(begin, end, self.policy.lease)
-        self._presence.restart(end)
+        self.presence.restart(end)
         self._restate()
 
     def _restate(self, workloads: Container[Ref] | None = None) -> None:

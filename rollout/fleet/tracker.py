@@ -54,6 +54,9 @@ class Tracker(ABC):
     kinds: tuple[Kind, ...]
     """The kinds that its workloads consist of; always among the wanted ones."""
 
+    def __init__(self, fleet: Around) -> None:
+        self._fleet = fleet
+
     @abstractmethod
     def take(self, event: Event, now: datetime) -> Iterable[Ref]:
         """Take in an event of any kind; what is planned anew for it."""
@@ -121,10 +124,10 @@ class WorkloadTracker(Tracker, Generic[W]):
     """Keeps all workloads of a kind, for the fleet and for their planner."""
 
     def __init__(self, fleet: Around) -> None:
+        super().__init__(fleet)
         self.policy, self.outages = fleet.policy, fleet.outages
         self.measured = fleet.measured
         self.notifications = fleet.notifications
-        self._fleet = fleet
         self._workloads: dict[str, W] = {}
 
     def workload(self, key: str) -> W | None:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from rollout.clock import Clock
+from rollout.fleet.fleet import Fleet
 from rollout.hub.base import Hub
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
@@ -28,7 +28,7 @@ from rollout.model.sharding import FIRST
 from rollout.placement.cel.bounds import SLICE_STEPS
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note, Planner
-from rollout.plugins import gates
+from rollout.plugins import gates, plugins
 from rollout.rollouts.witness import Witness, Witnesses
 from rollout.runtime.analysis_io import NO_PROVIDERS, AnalysisIo, Measurer
 from rollout.runtime.debug import Debug
@@ -214,23 +214,18 @@ def _pace(settings: Settings) -> Pace:
 
 def _planners(
     settings: Settings, metrics: Metrics, clock: Clock
-) -> tuple[dict[Kind, Planner[Any]], PlacementPlanner]:
+) -> tuple[dict[Kind, Planner[Fleet]], PlacementPlanner]:
     """Who plans, and who would place: debugging needs that also where others decide placements."""
+    measured = measured_plugins(plugins(filters_of(settings)), metrics, clock)
+    placing = PlacementPlanner(measured, settings.profile, slice_steps=SLICE_STEPS)
     found = planners(
-        filters=filters_of(settings),
+        placing,
         keeps_sets=settings.keep_sets,
         watches_health=settings.watch_health,
-        profile=settings.profile,
         rolls_addons=settings.roll_addons,
         publishes=settings.published,
     )
-    placing = found[PLACEMENT]
-    assert isinstance(placing, PlacementPlanner), "placements are planned by their planner"
-    measured = measured_plugins(placing.plugins, metrics, clock)
-    placing = PlacementPlanner(measured, settings.profile, slice_steps=SLICE_STEPS)
-    if settings.schedule_placements:
-        found[PLACEMENT] = placing
-    else:
+    if not settings.schedule_placements:
         del found[PLACEMENT]
     return found, placing
 

@@ -11,7 +11,6 @@ import logging
 import queue
 from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from rollout.clock import Clock
 from rollout.errors import Gone, HubError
@@ -52,7 +51,7 @@ class Engine:
         hub: Hub,
         clock: Clock,
         timers: Callable[[Wake], Timers],
-        planners: Mapping[Kind, Planner[Any]],
+        planners: Mapping[Kind, Planner[Fleet]],
         fleet: Fleet | None = None,
         *,
         io: Io | None = None,

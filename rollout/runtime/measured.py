@@ -5,7 +5,6 @@ Each answers exactly what it wraps answers. Spans are taken on the engine's cloc
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from rollout.clock import Clock
 from rollout.fleet.fleet import Fleet
@@ -75,7 +74,7 @@ class MeasuredFleet(Fleet):
 class MeasuredPlanner:
     """A planner, measured: how long it takes, how late it comes, whether it raises."""
 
-    def __init__(self, inner: Planner[Any], metrics: Metrics, clock: Clock, news: News) -> None:
+    def __init__(self, inner: Planner[Fleet], metrics: Metrics, clock: Clock, news: News) -> None:
         self._inner, self._metrics, self._clock, self._news = inner, metrics, clock, news
         self._spent: dict[str, float] = {}  # seconds, on plans that are not finished
 
@@ -83,7 +82,7 @@ class MeasuredPlanner:
     def kind(self) -> Kind:
         return self._inner.kind
 
-    def plan(self, key: str, view: Any, now: datetime) -> Plan:
+    def plan(self, key: str, view: Fleet, now: datetime) -> Plan:
         kind = self._inner.kind
         began = self._clock.now()
         heard = self._news.pop(Ref(kind, key), None)

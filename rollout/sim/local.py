@@ -20,6 +20,7 @@ from rollout.model.kinds import WORKLOADS
 from rollout.model.policy import DEFAULT, Policy
 from rollout.placement.cel.bounds import SLICE_STEPS
 from rollout.placement.grouping import Profile
+from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note
 from rollout.plugins import gates
 from rollout.rollouts.witness import Witness
@@ -105,7 +106,7 @@ class LocalRun:
             hub,
             clock,
             self._drive.timers,
-            planners(profile=profile, rolls_addons=True, slice_steps=SLICE_STEPS),
+            planners(PlacementPlanner(profile=profile, slice_steps=SLICE_STEPS), rolls_addons=True),
             fleet=_fleet(replace(policy, profile=profile)),
             pace=Pace(least_interval=dict.fromkeys(WORKLOADS, gather), strict=speed is None),
             io=io or simulated_io(hub, clock, scenario),

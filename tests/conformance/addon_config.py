@@ -29,10 +29,9 @@ from rollout.model.kinds import (
     ref_of,
 )
 from rollout.model.policy import Policy
-from rollout.planning.addons import AddOnPlanner
 from rollout.planning.plan import Plan
 from rollout.rollouts.addon_configs import Known
-from rollout.runtime.planners import plan_now
+from rollout.runtime.planners import plan_now, planners
 from tests.conformance.addon_excuses import EXCUSES
 from tests.conformance.suite import Excuse, Json, Vector, unlike
 
@@ -63,7 +62,12 @@ class AddOnConfigSuite:
             stored = _stored(obj, number)
             event = Event(ref_of(kind, stored), Change.ADDED, stored, number)
             fleet.apply(event, now - LONG_AGO)
-        plan = plan_now(AddOnPlanner(), fleet, Ref(CLUSTER_MANAGEMENT_ADDON, "app"), now)
+        plan = plan_now(
+            planners(rolls_addons=True)[CLUSTER_MANAGEMENT_ADDON],
+            fleet,
+            Ref(CLUSTER_MANAGEMENT_ADDON, "app"),
+            now,
+        )
         return _normal(plan, given)
 
     def differing(self, expected: Json, got: Json, vector: Vector) -> set[str]:

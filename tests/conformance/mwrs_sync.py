@@ -31,8 +31,7 @@ from rollout.model.kinds import (
 )
 from rollout.model.writes import Create, Delete, Patch, PatchStatus, RemoveFinalizer
 from rollout.planning.plan import Plan, Write
-from rollout.planning.replicasets import ReplicaSetPlanner
-from rollout.runtime.planners import plan_now
+from rollout.runtime.planners import plan_now, planners
 from tests.conformance.mwrs_excuses import EXCUSES
 from tests.conformance.suite import Excuse, Json, Vector, unlike
 
@@ -63,7 +62,7 @@ class MwrsSyncSuite:
             fleet.apply(event, now - LONG_AGO)
         meta = given["manifestWorkReplicaSet"]["metadata"]
         key = key_of(meta["namespace"], meta["name"])
-        plan = plan_now(ReplicaSetPlanner(), fleet, Ref(REPLICA_SET, key), now)
+        plan = plan_now(planners()[REPLICA_SET], fleet, Ref(REPLICA_SET, key), now)
         if plan.writes and all(isinstance(write, Delete) for write in plan.writes):
             for number, work in enumerate(given.get("manifestWorks") or [], len(objects) + 1):
                 going = _stored(_deleting(work), number)
@@ -71,7 +70,8 @@ class MwrsSyncSuite:
                     Event(ref_of(MANIFEST_WORK, going), Change.MODIFIED, going, number), now
                 )
             plan = Plan(
-                plan.waves + plan_now(ReplicaSetPlanner(), fleet, Ref(REPLICA_SET, key), now).waves
+                plan.waves
+                + plan_now(planners()[REPLICA_SET], fleet, Ref(REPLICA_SET, key), now).waves
             )
         return _normal(plan, given["manifestWorkReplicaSet"])
 

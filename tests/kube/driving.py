@@ -12,19 +12,10 @@ from rollout.fleet.fleet import Fleet
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.model.kinds import (
-    PLACEMENT,
     REPLICA_SET,
-    ROLLOUT_ANALYSIS,
-    ROLLOUT_ANALYSIS_RUN,
-    ROLLOUT_NOTIFICATION,
-    Kind,
 )
 from rollout.model.policy import DEFAULT
-from rollout.planning.analysis_runs import AnalysisPlanner, AnalysisRunPlanner
-from rollout.planning.deliveries import NotificationPlanner
-from rollout.planning.placements import PlacementPlanner
-from rollout.planning.plan import Note, Planner, Write
-from rollout.planning.replicasets import ReplicaSetPlanner
+from rollout.planning.plan import Note, Write
 from rollout.providers.deliverer import ChannelDeliverer
 from rollout.providers.hosts import HostPolicy
 from rollout.providers.kinds import installed
@@ -36,18 +27,12 @@ from rollout.runtime.io import Done, Io, WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
 from rollout.runtime.notification_io import NotificationIo
 from rollout.runtime.pace import Pace
+from rollout.runtime.planners import planners
 from rollout.runtime.timers import ApsTimers
 from rollout.sim.agents import Agents
 from rollout.sim.scenario_file import parse_scenario
 from tests.kube.setting import PATIENCE, connect
 
-PLANNERS: dict[Kind, Planner[Any]] = {
-    PLACEMENT: PlacementPlanner(),
-    REPLICA_SET: ReplicaSetPlanner(),
-    ROLLOUT_ANALYSIS: AnalysisPlanner(),
-    ROLLOUT_ANALYSIS_RUN: AnalysisRunPlanner(),
-    ROLLOUT_NOTIFICATION: NotificationPlanner(),
-}
 QUICK = """
 apiVersion: rollout-engine.io/v1alpha1
 kind: AgentScenario
@@ -100,7 +85,7 @@ class Running:
             self.hub,
             clock,
             self._arm,
-            PLANNERS,
+            planners(keeps_sets=False),
             Fleet(
                 replace(DEFAULT, settle=timedelta(0), failure_grace=timedelta(seconds=1))
             ),  # a test cannot wait for 15 s per stage

@@ -29,6 +29,8 @@ from rollout.model.kinds import (
     ref_of,
 )
 from rollout.planning.addons import AddOnPlanner
+from rollout.planning.plan import Planner
+from rollout.runtime.planners import tracked
 from rollout.sim.addon_agents import AddOnManager
 from tests.safety import objects
 from tests.safety.replicasets import reported
@@ -106,8 +108,8 @@ class AddOns:
     keeps_revisions = False
     trackers: Sequence[Callable[[Fleet], Tracker]] = (ReplicaSets, Tracked)
 
-    def planner(self) -> AddOnPlanner:
-        return AddOnPlanner()
+    def planner(self) -> Planner[Fleet]:
+        return tracked(Tracked, AddOnPlanner).planner()
 
     def controllers(self, hub: Hub, clock: Clock) -> Sequence[Controllers]:
         return (AddOnManager(hub, clock),)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from rollout.fleet.fleet import Fleet
 from rollout.model.writes import Create, Delete, Patch, PatchStatus
 from rollout.planning.plan import Plan
 from rollout.rollouts.live import LiveRollout
@@ -53,7 +54,7 @@ class PlanJudge:
         self.operations = OperationsJudge(told, counts, blame)
         self._slots = SlotsJudge(told, counts, blame)
 
-    def judge(self, plan: Plan, view: Any, now: datetime) -> None:
+    def judge(self, plan: Plan, fleet: Fleet, now: datetime) -> None:
         told = self.told
         told.look(now)
         if told.workload() is None:
@@ -80,14 +81,14 @@ class PlanJudge:
             self.counts["S9.plans_as_ocm"] += 1
             allow(self.counts, "as_ocm")
             return
-        workload = view.workload(self.subject.ref.key)
+        workload = fleet.rollout(self.subject.ref)
         for name, rollout in told.rollouts.items():
             share = workload.shares.get(self.subject.share_key(name)) if workload else None
             live = share.live if share else None
             self._rollout(rollout, by_rollout[name], live, now)
         for each in plan.writes:
             if isinstance(each, PatchStatus) and each.ref == self.subject.ref:
-                self.statuses.judge(each.status, view, self._touched, now)
+                self.statuses.judge(each.status, fleet, self._touched, now)
             elif isinstance(each, PatchStatus) and each.ref.kind is self.subject.carrier:
                 self._success(each)
 

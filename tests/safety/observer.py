@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any
 
 from rollout.errors import Gone
 from rollout.fleet.fleet import Fleet
@@ -191,9 +190,9 @@ class Judge:
 
     # -- what it decides ---------------------------------------------------------------------------
 
-    def planned(self, plan: Plan, view: Any, now: datetime) -> None:
+    def planned(self, plan: Plan, fleet: Fleet, now: datetime) -> None:
         self.repairs.planned(plan)
-        self.plans.judge(plan, view, now)
+        self.plans.judge(plan, fleet, now)
         self._asked.clear()
         self.written_down.plan()
 
@@ -266,7 +265,7 @@ class Judge:
             allow(self.counts, "kept_back")
             return
         ref = self.subject.ref
-        again = self.subject.planner().plan(ref.key, fleet.view(ref.kind), now)
+        again = self.subject.planner().plan(ref.key, fleet, now)
         self.counts["R5.asked_again"] += 1
         if again.writes:
             self.blame("R5", f"asked again, it writes {[str(w.ref) for w in again.writes]}")
@@ -285,8 +284,8 @@ class Judge:
             allow(self.counts, "by_memory")
         else:
             self.questions.ask(fleet.policy, now, self.blame)
-        view, kept_back = fleet.view(self.subject.ref.kind), {r.namespace for r in self._kept_back}
-        waits(self.told, view, now, self.counts, self.blame, kept_back)
+        kept_back = {r.namespace for r in self._kept_back}
+        waits(self.told, fleet, now, self.counts, self.blame, kept_back)
         for rollout in self.told.rollouts.values():
             if not rollout.known_terms:
                 allow(self.counts, "nothing_agreed")  # no deadline is known yet

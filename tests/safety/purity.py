@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
 
+from rollout.fleet.fleet import Fleet
 from rollout.model.kinds import Kind
 from rollout.planning.plan import Plan, Planner
 from tests.safety.tracing import TracedHistory
@@ -20,14 +20,14 @@ class Curious:
     answer differed.
     """
 
-    inner: Planner[Any]
+    inner: Planner[Fleet]
     moods: list[str] = field(default_factory=list)
 
     @property
     def kind(self) -> Kind:
         return self.inner.kind
 
-    def plan(self, key: str, view: Any, now: datetime) -> Plan:
+    def plan(self, key: str, view: Fleet, now: datetime) -> Plan:
         answers = [self.inner.plan(key, view, now + span) for span in AHEAD]
         if answers[0] != answers[-1]:
             self.moods.append(f"{self.kind.name} {key} at {now:%H:%M:%S.%f}")
@@ -41,10 +41,10 @@ class CuriousHistory(TracedHistory):
         super().__init__(seed, kind)
         self.moods: list[str] = []
 
-    def planners(self) -> Mapping[Kind, Planner[Any]]:
+    def planners(self) -> Mapping[Kind, Planner[Fleet]]:
         return {kind: self._curious(each) for kind, each in super().planners().items()}
 
-    def _curious(self, planner: Planner[Any]) -> Planner[Any]:
+    def _curious(self, planner: Planner[Fleet]) -> Planner[Fleet]:
         if isinstance(planner, Watched):  # the judge hears of the last answer alone
             return replace(planner, inner=Curious(planner.inner, self.moods))
         return Curious(planner, self.moods)

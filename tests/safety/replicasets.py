@@ -13,7 +13,9 @@ from rollout.fleet.tracker import Tracker
 from rollout.hub.base import Hub
 from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
+from rollout.planning.plan import Planner
 from rollout.planning.replicasets import ReplicaSetPlanner
+from rollout.runtime.planners import tracked
 from tests.safety import objects
 from tests.safety.subject import Carried, Controllers, Find, Said, Standing, stamp_of
 from tests.safety.terms import Terms, terms_of
@@ -107,8 +109,8 @@ class ReplicaSets:
     keeps_revisions = True
     trackers: Sequence[Callable[[Fleet], Tracker]] = (replicasets.ReplicaSets,)
 
-    def planner(self) -> ReplicaSetPlanner:
-        return ReplicaSetPlanner()
+    def planner(self) -> Planner[Fleet]:
+        return tracked(replicasets.ReplicaSets, ReplicaSetPlanner).planner()
 
     def controllers(self, hub: Hub, clock: Clock) -> Sequence[Controllers]:
         return ()

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any
 
+from rollout.fleet.fleet import Fleet
 from rollout.model.kinds import Obj
 from rollout.strategies.base import Phase, Step
 from tests.safety.allowed import allow
@@ -24,14 +24,14 @@ class StatusJudge:
         self.subject = told.subject
         self._done: list[Rollout] = []  # of which the last status says that they are
 
-    def judge(self, status: Obj, view: Any, touched: Touched, now: datetime) -> None:
+    def judge(self, status: Obj, fleet: Fleet, touched: Touched, now: datetime) -> None:
         """S12, S16, S7: the tally adds up, and nothing is called complete that is not.
 
         ``touched``: for each placement the clusters that get its revision in this pass, and those
         that get another one.
         """
         generation = (self.told.workload() or {})["metadata"]["generation"]
-        workload = view.workload(self.subject.ref.key)
+        workload = fleet.rollout(self.subject.ref)
         total = sum(len(r.selected) for r in self.told.rollouts.values())
         self.counts["S16.zero_targets"] += not total
         self._done.clear()

@@ -7,7 +7,7 @@ whose status says what to apply. A `Subject` reads and judges, an `Editor` chang
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from rollout.clock import Clock
 from rollout.fleet.fleet import Fleet
@@ -100,7 +100,7 @@ class Subject(Protocol):
         """Whether templates that were rolled out are kept, to be given back."""
         ...
 
-    def planner(self) -> Planner[Any]: ...
+    def planner(self) -> Planner[Fleet]: ...
 
     def controllers(self, hub: Hub, clock: Clock) -> Sequence[Controllers]: ...
 

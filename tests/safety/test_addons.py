@@ -1,11 +1,9 @@
 """What random histories once found of add-ons, each as the shortest story that shows it."""
 
-from typing import Any
-
+from rollout.fleet.addons import AddOns
 from rollout.model import names
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
-    CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER_ADDON,
     MANIFEST_WORK,
     PLACEMENT,
@@ -227,7 +225,7 @@ def test_a_hold_that_this_engine_is_about_to_end_is_told_only_if_it_stays() -> N
     share, now = share_of(rig), rig.clock.now()
     share.hold = Wait(Reason.TORN_DECISIONS, "half written")
     share.reading = Reading(share.reading.selection, hold=share.hold, untold_until=now + UNTOLD)
-    view: Any = rig.engine.fleet.view(CLUSTER_MANAGEMENT_ADDON)
+    view = rig.engine.fleet.tracker(AddOns)
 
     held, told = (AddOnPlanner().plan(NAME, view, at) for at in (now, now + UNTOLD))
 

@@ -7,11 +7,11 @@ the plain model alone.
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
-from typing import Any
 
 from rollout.account.roster import roster_page
 from rollout.account.tree import ClusterAccount
 from rollout.account.waits import WaitAccount
+from rollout.fleet.fleet import Fleet
 from rollout.rollouts.live import LiveRollout
 from rollout.strategies.base import Phase
 from tests.safety import wishes
@@ -30,7 +30,7 @@ GOING_BACK = frozenset(
 
 def waits(
     told: Told,
-    view: Any,
+    fleet: Fleet,
     now: datetime,
     counts: Counter[str],
     blame: Blame,
@@ -40,7 +40,7 @@ def waits(
 
     Args: kept_back: clusters of which the server refuses what is to be said about them.
     """
-    workload = view.workload(told.subject.ref.key)
+    workload = fleet.rollout(told.subject.ref)
     for rollout in told.rollouts.values():
         share = workload.shares.get(told.subject.share_key(rollout.name)) if workload else None
         if share is None or rollout.terms is None:

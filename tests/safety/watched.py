@@ -25,13 +25,13 @@ class Watched:
     """The engine's planner of workloads, under the eyes of the judge."""
 
     judge: Judge
-    inner: Planner[Any]
+    inner: Planner[Fleet]
 
     @property
     def kind(self) -> Kind:
         return self.inner.kind
 
-    def plan(self, key: str, view: Any, now: datetime) -> Plan:
+    def plan(self, key: str, view: Fleet, now: datetime) -> Plan:
         plan = self.inner.plan(key, view, now)
         self.judge.pending = partial(self.judge.planned, plan, view, now)
         return plan

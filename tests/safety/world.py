@@ -5,17 +5,17 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
-from typing import Any, cast
+from typing import cast
 
 from rollout.clock import Clock, HubClock, VirtualClock
+from rollout.fleet.fleet import Fleet
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import CLUSTER_CALENDAR, PLACEMENT, Kind
-from rollout.planning.calendars import CalendarPlanner
-from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Planner
 from rollout.runtime.engine import Engine
 from rollout.runtime.pace import Pace
+from rollout.runtime.planners import planners
 from rollout.runtime.timers import VirtualTimers, Wake
 from rollout.sim.agents import Agents
 from tests.safety.allowed import allow
@@ -109,11 +109,12 @@ class History:
     def make_door(self) -> Door:
         return Door(self.faulty, self.judge, self.subject.carrier, self.hands.refusing)
 
-    def planners(self) -> Mapping[Kind, Planner[Any]]:
+    def planners(self) -> Mapping[Kind, Planner[Fleet]]:
         """Of an engine that starts."""
+        shared = planners()
         return {
-            PLACEMENT: PlacementPlanner(),
-            CLUSTER_CALENDAR: CalendarPlanner(CLUSTER_CALENDAR),
+            PLACEMENT: shared[PLACEMENT],
+            CLUSTER_CALENDAR: shared[CLUSTER_CALENDAR],
             self.subject.ref.kind: Watched(self.judge, self.subject.planner()),
         }
 

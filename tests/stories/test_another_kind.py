@@ -8,6 +8,7 @@ from rollout.model import names
 from rollout.model.events import Change, Event
 from rollout.model.kinds import PLACEMENT_DECISION, REPLICA_SET, ROLLOUT_RECORD, Kind, Obj, Ref
 from rollout.planning.plan import Planner
+from rollout.runtime.planners import tracked
 from tests.support import make
 from tests.support.bulletin_planner import BulletinPlanner
 from tests.support.bulletins import BULLETIN, NOTICE, Bulletins, bulletin
@@ -29,8 +30,8 @@ class BulletinStory(Story):
         strategy = make.per_group(minSuccessTime="10m", **asked)
         self.hub.create(WEB, bulletin("1", strategy))
 
-    def planners(self) -> dict[Kind, Planner[Any]]:
-        return {**super().planners(), BULLETIN: BulletinPlanner()}
+    def planners(self) -> dict[Kind, Planner[Fleet]]:
+        return {**super().planners(), BULLETIN: tracked(Bulletins, BulletinPlanner).planner()}
 
     def fleet(self) -> Fleet:
         return Fleet(self._policy, trackers=(ReplicaSets, Bulletins))

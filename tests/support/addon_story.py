@@ -4,7 +4,6 @@ A version is an AddOnDeploymentConfig of that name; a cluster has it from when i
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from rollout.account.states import WorkloadState, state_of
 from rollout.fleet.fleet import Fleet
@@ -46,7 +45,7 @@ class AddOnStory(Story):
     carries = MANAGED_CLUSTER_ADDON
     manager: AddOnManager | None = None
 
-    def planners(self) -> dict[Kind, Planner[Any]]:
+    def planners(self) -> dict[Kind, Planner[Fleet]]:
         return planners(rolls_addons=True)
 
     def fleet(self) -> Fleet:

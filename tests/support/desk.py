@@ -14,10 +14,9 @@ from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, MANIFEST_WORK, REPLICA_SET, Kind, Obj, Ref, ref_of
 from rollout.model.policy import DEFAULT, Policy
 from rollout.planning.plan import Plan, Write
-from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
 from rollout.runtime.io import WriteResult, perform
-from rollout.runtime.planners import plan_now
+from rollout.runtime.planners import plan_now, planners
 from tests.support import make
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
@@ -69,7 +68,9 @@ class Desk:
         return self
 
     def plan(self, key: str = "default/web") -> Plan:
-        return plan_now(ReplicaSetPlanner(), self.fleet, Ref(REPLICA_SET, key), self.clock.now())
+        return plan_now(
+            planners()[REPLICA_SET], self.fleet, Ref(REPLICA_SET, key), self.clock.now()
+        )
 
     def do(self, *writes: Write) -> None:
         """Carry writes out as the engine does; each must land."""
@@ -144,6 +145,4 @@ def desk(*clusters: str, extra: tuple[Obj, ...] = (), **workload: Any) -> Desk:
 
 def workload_in(fleet: Fleet, key: str = "default/web") -> ReplicaSetWorkload | None:
     """One ManifestWorkReplicaSet as the fleet knows it."""
-    view = fleet.view(REPLICA_SET)
-    assert isinstance(view, ReplicaSets)
-    return view.workload(key)
+    return fleet.tracker(ReplicaSets).workload(key)

@@ -21,17 +21,11 @@ from rollout.model import names
 from rollout.model.conditions import Condition, read_conditions
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
-    CALENDAR,
-    CLUSTER_CALENDAR,
     KINDS,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
-    PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
-    ROLLOUT_ANALYSIS,
-    ROLLOUT_ANALYSIS_RUN,
-    ROLLOUT_NOTIFICATION,
     ROLLOUT_RECORD,
     Kind,
     Obj,
@@ -39,16 +33,12 @@ from rollout.model.kinds import (
     ref_of,
 )
 from rollout.model.policy import DEFAULT, Policy
-from rollout.planning.analysis_runs import AnalysisPlanner, AnalysisRunPlanner
-from rollout.planning.calendars import CalendarPlanner
-from rollout.planning.deliveries import NotificationPlanner
-from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note, Planner
-from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.runtime.analysis_io import Measurer
 from rollout.runtime.engine import Engine
 from rollout.runtime.notification_io import Deliverer
 from rollout.runtime.pace import Pace
+from rollout.runtime.planners import planners
 from rollout.sim.agents import Agents
 from rollout.sim.drives import Drive, Jump
 from rollout.sim.scenario import Scenario
@@ -166,16 +156,9 @@ class Story:
         )
         self.engine.start()
 
-    def planners(self) -> dict[Kind, Planner[Any]]:
+    def planners(self) -> dict[Kind, Planner[Fleet]]:
         """Who plans in this story."""
-        return {
-            PLACEMENT: PlacementPlanner(),
-            REPLICA_SET: ReplicaSetPlanner(),
-            ROLLOUT_ANALYSIS: AnalysisPlanner(),
-            ROLLOUT_ANALYSIS_RUN: AnalysisRunPlanner(),
-            ROLLOUT_NOTIFICATION: NotificationPlanner(),
-            **{kind: CalendarPlanner(kind) for kind in (CALENDAR, CLUSTER_CALENDAR)},
-        }
+        return planners(keeps_sets=False)
 
     def fleet(self) -> Fleet:
         """What a process knows that has just begun."""

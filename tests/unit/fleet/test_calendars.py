@@ -252,8 +252,8 @@ def test_a_new_process_finds_what_a_calendar_said_last_and_since_when_it_cannot_
         new.tell(obj, later)
 
     assert new.closed(later) == known.closed(later) == {"a": "WindowClosed"}
-    view = new.fleet.view(CLUSTER_CALENDAR)
-    plan = CalendarPlanner(CLUSTER_CALENDAR).plan("business", view, later)  # type: ignore[arg-type]  # what it is by kind
+    view = new.fleet.calendars
+    plan = CalendarPlanner(CLUSTER_CALENDAR).plan("business", view, later)
     assert plan.writes == (), "the status says it all"
 
 
@@ -358,8 +358,8 @@ def test_a_heartbeat_wakes_nobody_and_a_new_zone_wakes_its_calendar() -> None:
 
 
 def status(known: Known, now: datetime = T0) -> tuple[Obj, datetime | None]:
-    view = known.fleet.view(CLUSTER_CALENDAR)
-    plan = CalendarPlanner(CLUSTER_CALENDAR).plan("business", view, now)  # type: ignore[arg-type]  # what it is by kind
+    view = known.fleet.calendars
+    plan = CalendarPlanner(CLUSTER_CALENDAR).plan("business", view, now)
     (write,) = plan.writes
     assert isinstance(write, PatchStatus)
     return write.status, plan.recheck_at
@@ -382,8 +382,8 @@ def test_a_status_that_says_it_all_is_not_written_again() -> None:
     told, _ = status(known)
     known.tell({**calendar(), "status": told}, change=Change.MODIFIED)
 
-    view = known.fleet.view(CLUSTER_CALENDAR)
-    plan = CalendarPlanner(CLUSTER_CALENDAR).plan("business", view, T0)  # type: ignore[arg-type]  # as above
+    view = known.fleet.calendars
+    plan = CalendarPlanner(CLUSTER_CALENDAR).plan("business", view, T0)
     assert plan.writes == ()
     assert plan.recheck_at == T0 + 13 * HOUR
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from rollout.fleet.fleet import Fleet
 from rollout.model import names
 from rollout.model.analyses import AnalysisPhase
 from rollout.model.kinds import (
@@ -212,7 +213,7 @@ def test_the_lag_runs_from_the_first_news_to_the_write() -> None:
     ref = Ref(REPLICA_SET, "default/web")
     news[ref] = T0 - timedelta(seconds=3)
     write = Plan(((Patch(ref, {}),),))
-    MeasuredPlanner(Planner(write), metrics, Ticking(), news).plan(ref.key, None, T0)
+    MeasuredPlanner(Planner(write), metrics, Ticking(), news).plan(ref.key, Fleet(), T0)
     found = totals(metrics.text())
     assert found["rollout_decision_lag_seconds_sum"] == 5  # 3 s of waiting, 2 s by the clock
     assert found["rollout_plan_duration_seconds_sum"] == 1
@@ -221,7 +222,7 @@ def test_the_lag_runs_from_the_first_news_to_the_write() -> None:
 
 def test_a_pass_that_writes_nothing_has_no_lag() -> None:
     metrics, news = Metrics(), News({Ref(REPLICA_SET, "default/web"): T0})
-    MeasuredPlanner(Planner(NOTHING), metrics, Ticking(), news).plan("default/web", None, T0)
+    MeasuredPlanner(Planner(NOTHING), metrics, Ticking(), news).plan("default/web", Fleet(), T0)
     assert totals(metrics.text()).get("rollout_decision_lag_seconds_count", 0) == 0
 
 
@@ -229,7 +230,7 @@ def test_a_plan_that_raises_is_counted_and_still_raises() -> None:
     metrics = Metrics()
     planner = MeasuredPlanner(Planner(ZeroDivisionError()), metrics, Ticking(), News())
     with pytest.raises(ZeroDivisionError):
-        planner.plan("default/web", None, T0)
+        planner.plan("default/web", Fleet(), T0)
     assert totals(metrics.text())["rollout_plan_failures_total"] == 1
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from rollout.analysis.copies import Change
 from rollout.analysis.forecast import forecast
 from rollout.errors import Gone
+from rollout.fleet.addons import AddOns
 from rollout.model import names
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
-    CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER_ADDON,
     MANIFEST_WORK,
     PLACEMENT,
@@ -120,8 +120,8 @@ class History:
         for share in workload.shares.values():
             for stage in share.live.last.stages:
                 assert stage.in_flight <= LIMIT, stage
-        tracker = rig.engine.fleet.view(CLUSTER_MANAGEMENT_ADDON)
-        again = AddOnPlanner().plan(CMA.key, tracker, rig.clock.now())  # type: ignore[arg-type]  # its own view
+        tracker = rig.engine.fleet.tracker(AddOns)
+        again = AddOnPlanner().plan(CMA.key, tracker, rig.clock.now())
         assert again.writes == (), "at rest there is nothing to write"
 
 
