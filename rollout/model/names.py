@@ -61,9 +61,9 @@ OVERRIDE_CALENDARS = (
     "rollout-engine.io/override-calendars"  # RFC 3339, at most 24 h ahead: none closes until then
 )
 LAST_APPLIED = "rollout-engine.io/last-applied"  # what `rollout apply` was given, on any object
-HOLD = "rollout-engine.io/hold"  # comma-separated cluster names: hands off them for now
-ABORT = "rollout-engine.io/abort"  # the revision that goes no further
-RETRY = "rollout-engine.io/retry"  # any text; another one than before retries what failed
+HOLD = "rollout-engine.io/hold"  # comma-separated cluster names, left alone until they are released
+ABORT = "rollout-engine.io/abort"  # the revision whose rollout stops
+RETRY = "rollout-engine.io/retry"  # any text; a new text retries failed clusters
 UNDO = "rollout-engine.io/undo"  # the revision that is taken back from its clusters
 UNDO_TO = "rollout-engine.io/undo-to"  # the revision that they get; default: what soaked last
 ALLOW_EMPTY_GROUPS = (

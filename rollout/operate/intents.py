@@ -91,7 +91,7 @@ def abort(hub: Hub, ref: Ref, who: Who, *, shown: Set[str] = NONE) -> VerbResult
         if present <= read_intents(known).aborted:
             return f"aborted already{read_intents(known).who('abort')}"
         listed = ",".join(sorted(present))
-        words = f"aborted: revision {listed} goes to no further cluster"
+        words = f"aborted: revision {listed} is rolled out to no more clusters"
         if _is_complete(obj):
             words += "; all of them have it"
             if ref.kind is not CLUSTER_MANAGEMENT_ADDON:

@@ -69,19 +69,19 @@ class ValueShown:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
-    """A field that a setting concerns: the manifest, where it stands in it, and what stands there now."""
+class _TargetField:
+    """A field that a setting fills in: its manifest, its place there, and its value in the template."""
 
     manifest: int
     place: Place
     current: Any
-    given: dict[tuple[str | None, ...], "_Given"] = field(default_factory=dict)
-    """What the expression gave, by the labels and claims that it read."""
+    results: dict[tuple[str | None, ...], "_Evaluated"] = field(default_factory=dict)
+    """Results of the expression, by the labels and claims that it read."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """What an expression gave for a field, the steps that it took, and why the field refuses it."""
+class _Evaluated:
+    """The result of an expression for a field, its steps, and why the field refuses the value, if it does."""
 
     value: Any | Failed
     steps: int
@@ -89,15 +89,15 @@ class _Given:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Bound:
-    """A setting, bound to the template."""
+class _BoundSetting:
+    """A setting of a rule with the fields of the template that it fills in."""
 
     origin: str
     clusters: Predicate | None
     setting: ValueSetting
     program: ValueProgram | None
     literal: Any
-    spots: tuple[_Spot, ...]
+    fields: tuple[_TargetField, ...]
 
 
 class Rendering:
@@ -114,7 +114,7 @@ class Rendering:
         )
         self._known: dict[str, RenderedContent] = {}
         self.problems: tuple[str, ...] = ()
-        self._bounds: list[_Bound] = []
+        self._bounds: list[_BoundSetting] = []
         problems = [
             f"ClusterValues {values.key}: {each}" for values in several for each in values.problems
         ]
@@ -132,7 +132,7 @@ class Rendering:
         if isinstance(found, Wait):
             return found, steps, 0
         assignments = tuple(
-            Assignment(spot.manifest, spot.place, value) for _, spot, value in found
+            Assignment(filled.manifest, filled.place, value) for _, filled, value in found
         )
         key = json.dumps([[a.manifest, a.place, a.value] for a in assignments], sort_keys=True)
         known = self._known.get(key)
@@ -157,38 +157,40 @@ class Rendering:
         return [
             ValueShown(
                 rule=bound.origin,
-                target=self._name_of(spot.manifest),
+                target=self._name_of(filled.manifest),
                 path=bound.setting.path.text,
                 value=value,
-                is_secret=self._is_secret(spot.manifest),
+                is_secret=self._is_secret(filled.manifest),
             )
-            for bound, spot, value in found
+            for bound, filled, value in found
         ]
 
     # -- binding -------------------------------------------------------------------------------
 
-    def _bind(self, values: ClusterValues, problems: list[str]) -> Iterator[_Bound]:
+    def _bind(self, values: ClusterValues, problems: list[str]) -> Iterator[_BoundSetting]:
         for i, rule in enumerate(values.rules):
             at = f"ClusterValues {values.key}: spec.rules[{i}]"
             problems += [f"{at}.{path}: {problem}" for path, problem in unselectable(rule)]
             for j, setting in enumerate(rule.settings):
                 where = f"{at}.set[{j}]"
-                spots = tuple(self._spots(setting, where, problems))
-                is_secret = any(self._is_secret(spot.manifest) for spot in spots)
+                fields = tuple(self._target_fields(setting, where, problems))
+                is_secret = any(self._is_secret(filled.manifest) for filled in fields)
                 problem = uncompiled(setting, is_secret=is_secret)
                 if problem is not None:
                     problems.append(f"{where}.value: {problem}")
-                yield _Bound(
+                yield _BoundSetting(
                     origin=f"{values.name} rules[{i}].set[{j}]",
                     clusters=rule.clusters,
                     setting=setting,
                     program=value_program(setting.expression) if setting.expression else None,
                     literal=as_json(setting.literal),
-                    spots=spots,
+                    fields=fields,
                 )
 
-    def _spots(self, setting: ValueSetting, where: str, problems: list[str]) -> list[_Spot]:
-        found: list[_Spot] = []
+    def _target_fields(
+        self, setting: ValueSetting, where: str, problems: list[str]
+    ) -> list[_TargetField]:
+        found: list[_TargetField] = []
         matching = [i for i, m in enumerate(self._manifests) if setting.target.matches(m)]
         if not matching:
             problems.append(f"{where}.target: no manifest of the template is {setting.target}")
@@ -200,7 +202,7 @@ class Rendering:
                 problems.append(f"{where}.path: {self._name_of(number)}: {error}")
                 continue
             # No rule reads a Secret: what stands in it would show in messages and in other objects.
-            found.append(_Spot(number, place, None if self._is_secret(number) else current))
+            found.append(_TargetField(number, place, None if self._is_secret(number) else current))
         return found
 
     def _is_secret(self, number: int) -> bool:
@@ -213,10 +215,12 @@ class Rendering:
 
     # -- one cluster ---------------------------------------------------------------------------
 
-    def _values(self, cluster: Cluster) -> tuple[list[tuple[_Bound, _Spot, Any]] | Wait, int]:
+    def _values(
+        self, cluster: Cluster
+    ) -> tuple[list[tuple[_BoundSetting, _TargetField, Any]] | Wait, int]:
         """The values of a cluster in the order of the rules, the last of each place."""
         seen = {**self._workload, "cluster": seen_of(cluster)}
-        found: dict[tuple[int, Place], tuple[_Bound, _Spot, Any]] = {}
+        found: dict[tuple[int, Place], tuple[_BoundSetting, _TargetField, Any]] = {}
         judge, steps = Judge(no_scores, None), 0
         applies: dict[int, bool | str] = {}
         for bound in self._bounds:
@@ -230,72 +234,78 @@ class Rendering:
                 return _wait(bound, cluster, f"clusters: {verdict}", missing=is_missing), steps
             if not verdict:
                 continue
-            for spot in bound.spots:
-                value, spent = self._value(bound, spot, seen, cluster)
+            for filled in bound.fields:
+                value, spent = self._value(bound, filled, seen, cluster)
                 steps += spent
                 if isinstance(value, Wait):
                     return value, steps
-                before = found.get((spot.manifest, spot.place))
+                before = found.get((filled.manifest, filled.place))
                 if before is not None and _text(before[2]) != _text(value):
-                    return self._conflict(before[0], bound, spot, cluster), steps
-                found[spot.manifest, spot.place] = (bound, spot, value)
+                    return self._conflict(before[0], bound, filled, cluster), steps
+                found[filled.manifest, filled.place] = (bound, filled, value)
         return self._apart(list(found.values()), cluster), steps
 
     def _value(
-        self, bound: _Bound, spot: _Spot, seen: Mapping[str, Any], cluster: Cluster
+        self, bound: _BoundSetting, filled: _TargetField, seen: Mapping[str, Any], cluster: Cluster
     ) -> tuple[Any | Wait, int]:
-        given = self._given(bound, spot, seen)
-        value, steps = given.value, given.steps
-        if given.refusal is None and not isinstance(value, Failed):
+        result = self._evaluated(bound, filled, seen)
+        value, steps = result.value, result.steps
+        if result.refusal is None and not isinstance(value, Failed):
             return value, steps
-        is_secret = self._is_secret(spot.manifest)
+        is_secret = self._is_secret(filled.manifest)
         text = _HIDDEN if is_secret else repr(bound.setting.expression)
         if isinstance(value, Failed):
             why = _FAILED if is_secret and not value.is_missing else value.why
             return _wait(bound, cluster, f"{text}: {why}", missing=value.is_missing), steps
         of = f"{text}: " if bound.setting.expression else ""
-        return _wait(bound, cluster, f"{bound.setting.path.text}: {of}{given.refusal}"), steps
+        return _wait(bound, cluster, f"{bound.setting.path.text}: {of}{result.refusal}"), steps
 
-    def _given(self, bound: _Bound, spot: _Spot, seen: Mapping[str, Any]) -> _Given:
-        """What a rule gives for a field; worked out once for clusters in which it reads the same."""
+    def _evaluated(
+        self, bound: _BoundSetting, filled: _TargetField, seen: Mapping[str, Any]
+    ) -> _Evaluated:
+        """The result of a setting for a field. Clusters from which it reads the same share one evaluation."""
         program = bound.program
         reads = () if program is None else program.reads
         if reads is None:
-            return self._worked_out(bound, spot, seen)
+            return self._evaluate(bound, filled, seen)
         read = read_from(seen["cluster"], reads)
-        known = spot.given.get(read)
+        known = filled.results.get(read)
         if known is None:
-            if len(spot.given) >= _MOST_GIVEN:  # labels of which each cluster has its own value
-                spot.given.clear()
-            known = spot.given[read] = self._worked_out(bound, spot, seen)
+            if len(filled.results) >= _MOST_GIVEN:  # such labels differ on every cluster
+                filled.results.clear()
+            known = filled.results[read] = self._evaluate(bound, filled, seen)
         return known
 
-    def _worked_out(self, bound: _Bound, spot: _Spot, seen: Mapping[str, Any]) -> _Given:
+    def _evaluate(
+        self, bound: _BoundSetting, filled: _TargetField, seen: Mapping[str, Any]
+    ) -> _Evaluated:
         if bound.program is None:
             value, steps = bound.literal, 1
         else:
-            value, steps = evaluate(bound.program, {**seen, "current": spot.current})
+            value, steps = evaluate(bound.program, {**seen, "current": filled.current})
         if isinstance(value, Failed):
-            return _Given(value, steps, None)
-        manifest = self._manifests[spot.manifest]
-        return _Given(value, steps, refused(manifest, spot.place, spot.current, value))
+            return _Evaluated(value, steps, None)
+        manifest = self._manifests[filled.manifest]
+        return _Evaluated(value, steps, refused(manifest, filled.place, filled.current, value))
 
     def _apart(
-        self, found: list[tuple[_Bound, _Spot, Any]], cluster: Cluster
-    ) -> list[tuple[_Bound, _Spot, Any]] | Wait:
+        self, found: list[tuple[_BoundSetting, _TargetField, Any]], cluster: Cluster
+    ) -> list[tuple[_BoundSetting, _TargetField, Any]] | Wait:
         """The values, unless one would be set inside of another one."""
-        places = {(spot.manifest, spot.place): bound for bound, spot, _ in found}
-        for bound, spot, _ in found:
-            for length in range(1, len(spot.place)):
-                outer = places.get((spot.manifest, spot.place[:length]))
+        places = {(filled.manifest, filled.place): bound for bound, filled, _ in found}
+        for bound, filled, _ in found:
+            for length in range(1, len(filled.place)):
+                outer = places.get((filled.manifest, filled.place[:length]))
                 if outer is not None:
-                    return self._conflict(outer, bound, spot, cluster)
+                    return self._conflict(outer, bound, filled, cluster)
         return found
 
-    def _conflict(self, one: _Bound, other: _Bound, spot: _Spot, cluster: Cluster) -> Wait:
+    def _conflict(
+        self, one: _BoundSetting, other: _BoundSetting, filled: _TargetField, cluster: Cluster
+    ) -> Wait:
         return Wait(
             Reason.VALUES_CONFLICT,
-            f"{cluster.name}: {self._name_of(spot.manifest)}: {one.origin} sets "
+            f"{cluster.name}: {self._name_of(filled.manifest)}: {one.origin} sets "
             f"{one.setting.path.text} and {other.origin} sets {other.setting.path.text}: they differ",
         )
 
@@ -306,7 +316,10 @@ class Rendering:
         return RenderedContent(content_hash(spec), assignments, sum(sizes), largest)
 
     def _too_large(
-        self, cluster: Cluster, found: list[tuple[_Bound, _Spot, Any]], known: RenderedContent
+        self,
+        cluster: Cluster,
+        found: list[tuple[_BoundSetting, _TargetField, Any]],
+        known: RenderedContent,
     ) -> Wait:
         number, size = known.largest
         bound, _, value = max(found, key=lambda each: len(_text(each[2])))
@@ -372,6 +385,6 @@ def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _wait(bound: _Bound, cluster: Cluster, why: str, *, missing: bool = False) -> Wait:
+def _wait(bound: _BoundSetting, cluster: Cluster, why: str, *, missing: bool = False) -> Wait:
     reason = Reason.VALUES_MISSING if missing else Reason.VALUES_INVALID
     return Wait(reason, f"{cluster.name}: ClusterValues {bound.origin}: {why}")

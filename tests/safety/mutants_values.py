@@ -18,8 +18,8 @@ VALUE_FAULTS = in_days(
         "what cannot be rendered is left as the template has it",
         (
             "values.rendering",
-            "return _Given(value, steps, None)",
-            "return _Given(spot.current, steps, None)",
+            "return _Evaluated(value, steps, None)",
+            "return _Evaluated(filled.current, steps, None)",
         ),
     ),
     fault(
@@ -36,8 +36,8 @@ VALUE_FAULTS = in_days(
         "what an expression gave is remembered, whatever it read",
         (
             "values.rendering",
-            "known = spot.given.get(read)",
-            "known = next(iter(spot.given.values()), None)",
+            "known = filled.results.get(read)",
+            "known = next(iter(filled.results.values()), None)",
         ),
     ),
     fault(

@@ -41,7 +41,7 @@ def test_an_abort_stops_it() -> None:
 
     said = operate.abort(told.hub, WEB, ann(told))
 
-    assert said.message.startswith(f"aborted: revision {revision(told)} goes to no further")
+    assert said.message.startswith(f"aborted: revision {revision(told)} is rolled out to no more")
     told.end()
     assert (told.reason, told.versions()) == ("Aborted", {**FIRST, "c00": "2-a"})
 

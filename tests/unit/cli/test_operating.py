@@ -92,7 +92,7 @@ def test_each_verb_says_in_a_line_what_it_did_and_that_a_second_time_changes_not
     assert web("pause") == f"{MWRS} unchanged: paused already {by_ann}: lunch"
     assert web("resume") == f"{MWRS} resumed"
     assert web("resume") == f"{MWRS} unchanged: it is not paused"
-    assert web("abort") == f"{MWRS} aborted: revision {REVISION} goes to no further cluster"
+    assert web("abort") == f"{MWRS} aborted: revision {REVISION} is rolled out to no more clusters"
     assert web("abort") == f"{MWRS} unchanged: aborted already {by_ann}"
     assert web("retry") == f"{MWRS} retried: each cluster that has failed gets another attempt"
     of = f"(for revision {REVISION}; a later one asks for them again)"

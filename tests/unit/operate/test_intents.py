@@ -89,7 +89,9 @@ def test_an_abort_names_the_revision_and_is_the_same_when_asked_again() -> None:
     told = operate.abort(story.hub, WEB, ANN)
     again = operate.abort(story.hub, WEB, BEN)
 
-    assert told.message.startswith(f"aborted: revision {revision} goes to no further cluster")
+    assert told.message.startswith(
+        f"aborted: revision {revision} is rolled out to no more clusters"
+    )
     assert again.message.startswith("aborted already by ann (unverified)")
     assert notes(story.hub) == {names.ABORT: revision}
 

@@ -83,4 +83,4 @@ def test_labels_of_which_each_cluster_has_its_own_value_are_not_all_remembered()
 
     assert len(set(made[:600])) == 600
     assert made[:600] == made[600:]
-    assert max(len(spot.given) for bound in found._bounds for spot in bound.spots) <= 256
+    assert max(len(filled.results) for bound in found._bounds for filled in bound.fields) <= 256
