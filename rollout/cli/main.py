@@ -109,7 +109,7 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
     ),
     "doctor": (
         "rollout.cli.commands.checking:doctor",
-        "Check a hub for what would keep a controller from working.",
+        "Check whether a controller can work on a hub.",
     ),
     "migrate": (
         "rollout.cli.migrate:migrate",

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 MIGRATE_HELP = """Take over what the first edition kept in ConfigMaps and ControllerRevisions.
 
-Run it once, as somebody who may read and delete these in all namespaces, while no controller runs:
-the controller itself has no right on them. What owner, place, name and content bear out becomes
-RolloutRecords and RolloutRevisions; what is not believed is said, and the controller rebuilds it from
-the works: soaks begin again, gates ask again. It may be repeated.
+Run it once, while no controller runs, as a user who may read and delete these in all namespaces (the
+controller itself may not). An object whose owner, namespace, name and content agree becomes a
+RolloutRecord or a RolloutRevision. The others are listed; the controller rebuilds their records from the
+works, so soaks begin again and gates ask again. You can run it again.
 
 \b
 Exit codes:

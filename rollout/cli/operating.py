@@ -226,7 +226,7 @@ def _do_to_clusters(
     *,
     takes_back: bool = False,
 ) -> None:
-    """Where a verb takes back, none named are all clusters."""
+    """``takes_back``: the verb ends something; without names it does so for all clusters."""
     named, more = workload_of(words, namespace)
     clusters = clusters_of(more)
     if not clusters and not takes_back:
@@ -235,7 +235,9 @@ def _do_to_clusters(
 
 
 @click.command(name="skip")
-@click.option("--remove", is_flag=True, help="Skip them no longer; none named are all of them.")
+@click.option(
+    "--remove", is_flag=True, help="End the skip of these clusters; without names, of all."
+)
 @_force_option
 @_shown_option
 @_of_clusters(False)

@@ -193,7 +193,7 @@ agents_option = click.option(
     " are healthy.",
 )
 seed_option = click.option(
-    "--seed", type=int, help="Seed of all chance, instead of the scenario's."
+    "--seed", type=int, help="Seed of the random numbers, instead of the scenario's."
 )
 
 

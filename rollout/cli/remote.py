@@ -1,7 +1,7 @@
-"""An API server as the hub of commands that are made for a state file.
+"""Lets commands that were made for a state file work on an API server.
 
-What a runner keeps for itself there is none of, but whose rules the controller goes by, and when it was
-last alive: its Lease says both. Nobody simulates on an API server.
+A server keeps no state of a runner. Two parts of it are read from the controller's Lease: the profile,
+and when the controller was last alive. Agents are not simulated on an API server.
 """
 
 from collections.abc import Mapping, Sequence

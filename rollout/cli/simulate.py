@@ -259,7 +259,7 @@ def _cell(begun: int, done: int, members: int) -> str:
 
 
 def distribution_lines(found: Distribution, seeds: tuple[int, int]) -> Iterator[str]:
-    """Many runs: how often each end, and the spreads."""
+    """The result of many runs: how many ended in which way, and how the figures spread."""
     yield f"{found.runs} runs of {found.clusters} clusters, seeds {seeds[0]} to {seeds[1]}"
     if found.whole_because:
         yield f"(full simulations, slower: {found.whole_because})"

@@ -174,10 +174,10 @@ def configured(app: ASGIApp) -> uvicorn.Config:
 
 
 class ImpatientProtocol(H11Protocol):
-    """uvicorn's, for those who open connections and say nothing, or not all.
+    """uvicorn's protocol, but it does not wait for ever for clients that send nothing, or half a request.
 
-    A connection is cut where a request does not come in whole in time. When all places are taken, that
-    one gives way which has been without a request for the longest time.
+    A connection is cut when its request is not complete after `REQUEST_SECONDS`. When `CONNECTIONS` are
+    open, a new one replaces the one that has been idle for the longest time.
     """
 
     _late: asyncio.TimerHandle | None = None

@@ -1,7 +1,7 @@
-"""What does that which stops a placement say of it, and which stop is told of the workload as a whole?
+"""Chooses which stop is told of a workload whose placements are stopped for several reasons.
 
-A revision that is taken back in one placement is barred in all: how far that is comes before what else
-stops a placement. Source: semantics row 27.
+A revision that is taken back in one placement is barred in all. So the progress of the rollback comes
+first, and other stops come after it. Source: semantics row 27.
 """
 
 from dataclasses import dataclass

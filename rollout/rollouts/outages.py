@@ -36,10 +36,11 @@ class Outages:
     def stands_since(
         self, at: datetime, span: timedelta, lease: timedelta, now: datetime
     ) -> datetime:
-        """From when on what changed at ``at`` counts as unchanged, where that is asked for ``span``.
+        """The instant from which something that changed at ``at`` counts as unchanged, if it has to be
+        unchanged for ``span``.
 
-        In an outage nobody can tell: while one lasts that began within the span, the span does not end, and
-        then it goes on for as long as late news may take.
+        Nobody knows what changed in an outage. While an outage lasts that began within the span, the span
+        does not end; after it, the span lasts long enough for late news to arrive.
         """
         blind = self.blind_since
         if blind is not None and blind < at + span:

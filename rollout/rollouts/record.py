@@ -344,9 +344,9 @@ def _read_cause(body: dict[str, Any]) -> str:
 
 
 def _read_standing(cluster: str, body: dict[str, Any]) -> Standing | None:
-    """The standing that is told of; None where the cluster was never touched.
+    """The standing that a line of the record describes; None if the cluster was never touched.
 
-    Raises: ValueError where it says what nobody writes.
+    Raises: ValueError if a field has a value that the engine never writes.
     """
     touched = parse_instant(body.get("touchedAt"))
     if touched is None:

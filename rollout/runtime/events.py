@@ -210,7 +210,7 @@ def _shortened(text: str) -> str:
 
 
 class EventWriter:
-    """Writes events behind everybody's back: what fails is counted and forgotten.
+    """Writes events on a thread of its own; nobody waits for it. What fails is counted and forgotten.
 
     Args:
         io: carries the writes; at most `AT_ONCE` of them at a time.

@@ -166,7 +166,7 @@ class Server:
 
 
 class _Protocol(web.RequestHandler):
-    """aiohttp's, which tells when its connection has ended."""
+    """aiohttp's protocol with an event that is set when the connection has ended."""
 
     __slots__ = ("closed",)
 

@@ -134,10 +134,10 @@ _read = msgspec.json.Decoder(SavedWork | int).decode
 
 
 def kept_agents(hub: Keeping) -> bytes:
-    """What a run has kept of its agents, whole; b"" where there was none.
+    """The state of all agents that a run has saved, put together; b"" if there was no run.
 
-    A run keeps each work by itself, so that one that has changed is all that is written; of one that is
-    gone the number of its attempts is kept.
+    A run saves each work under a key of its own, so that it writes only works that changed. For a work
+    that is gone, it keeps the number of attempts.
     """
     head = hub.get_state(StateKey.AGENTS)
     if head is None:

@@ -94,11 +94,11 @@ def passed_by(
 def with_waiting(
     step: Step, unrendered: Mapping[str, Wait], shut: Shut, hidden: Collection[str]
 ) -> Step:
-    """OCM's step, in which nobody is touched who is shut or of whom nobody can tell what to carry, and all
-    are counted; and it says what the rollout waits for.
+    """OCM's step without the clusters that are shut or cannot be rendered; it counts them as members and
+    says what the rollout waits for.
 
     Args:
-        hidden: those of both that OCM's rules did not see.
+        hidden: those of these clusters that OCM's rules were not shown.
     """
     step = _with_unrendered(step, unrendered, [c for c in hidden if c in unrendered])
     return _with_shut(step, shut, [c for c in hidden if c in shut.waits])

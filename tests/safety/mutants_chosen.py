@@ -285,7 +285,7 @@ _OF_WORKS: tuple[Mutant, ...] = (
 _OF_VALUES: tuple[Mutant, ...] = (
     fault(
         "S22",
-        "whoever was rendered once stays as he is under other rules",
+        "a cluster that was rendered once ignores new rules",
         ("values.contents", "        self._known.clear()\n", ""),
         kinds=("values",),
         look="values",

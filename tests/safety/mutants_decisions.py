@@ -168,7 +168,7 @@ _OF_STAGES: tuple[Mutant, ...] = (
     ),
     fault(
         "L2",
-        "whoever is done keeps its slot",
+        "a cluster that is done keeps its slot",
         (
             BASE,
             "_HOLDS_SLOT = frozenset({",

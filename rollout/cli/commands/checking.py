@@ -24,12 +24,12 @@ _OF_THE_CONTROLLER = (
 )
 """Settings that decide what it needs on a hub, and how long it waits for agents."""
 
-DOCTOR_HELP = """Check a hub for what would keep a controller from working.
+DOCTOR_HELP = """Check whether a controller can work on a hub.
 
-Another controller of the same objects, missing permissions, missing or foreign
-CustomResourceDefinitions, records that cannot be read, a clock that is off. Give it the settings of the controller that
-you run. One that does not decide Placements is taken to keep no sets and to roll out no add-ons, unless
-that is said.
+It looks for another controller of the same objects, missing permissions, missing or foreign
+CustomResourceDefinitions, records that cannot be read, and a clock that is off. Give it the settings of
+your controller. With --no-schedule-placements it assumes --no-keep-sets and --no-roll-addons, unless you
+give these options.
 
 \b
 Exit codes:

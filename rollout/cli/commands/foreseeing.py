@@ -89,12 +89,12 @@ MOST_RUNS, MOST_JOBS = 100_000, 256
 SIMULATE_HELP = """Roll files out in virtual time against simulated agents, in memory.
 
 One run is shown as a timeline: each stage a row, filling up as its clusters soak. With --runs each
-run has a seed of its own (--seed, and the numbers after it), and what is shown is how often each end
-comes about, how long it takes, and how many clusters get the change before it halts. The answer does
-not depend on how many processes work at it.
+run has its own seed (--seed, and the numbers after it). The result shows how many runs end in which
+way, how long they take, and how many clusters get the change before a halt. It does not depend on the
+number of processes (--jobs).
 
-With --state or --context what is stored there is taken as given: how would these files go there, now?
-The exit code is 0 however it ends.
+With --state or --context the runs begin with the objects that are stored there.
+The exit code is 0 for every result.
 """
 
 
