@@ -1,4 +1,4 @@
-"""Says on which channels people are told of a workload, and what came of the last messages."""
+"""Lists the notification channels of a workload, and the state of the last deliveries."""
 
 from dataclasses import dataclass
 from datetime import datetime

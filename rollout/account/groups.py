@@ -1,4 +1,4 @@
-"""Chooses the clusters of a stage that are named; the others are counted.
+"""Chooses the clusters of a stage that a view names; it only counts the others.
 
 A fleet is larger than a screen: of each decision group those clusters are named that failed, those in
 flight, and those whose turn is next.

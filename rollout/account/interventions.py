@@ -1,4 +1,4 @@
-"""Lists what people have asked of a workload, and what came of it: verbs, gates, rollbacks.
+"""Lists what people have asked of a workload, and the result: verbs, gates, rollbacks.
 
 Who asked is what the annotations and objects say: nobody has verified it, and it is told so.
 """

@@ -1,4 +1,4 @@
-"""Tells how a calendar stands in each of its zones, what its week looks like, and what in its file may be a mistake."""
+"""Describes a calendar in each of its zones, draws its week, and finds likely mistakes in its file."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Warns of what only the effective numbers of a change show, before it goes out."""
+"""Warns, before a change is applied, of risks that only its effective numbers show."""
 
 import re
 from collections.abc import Collection, Iterator

@@ -1,4 +1,4 @@
-"""Picks the objects of a hub that the outlook of some workloads rests on; all others stand still meanwhile."""
+"""Picks the objects of a hub that a simulation of some workloads needs; all other objects do not change."""
 
 from collections.abc import Collection, Mapping, Set
 

@@ -1,4 +1,4 @@
-"""Checks whether placement, strategies and agents would accept what files say.
+"""Checks whether scheduler, strategies and agents would accept the objects of files.
 
 A wire shape says nothing of an expression's grammar, nor of where a gate will stand. Those who will
 read them are asked: the CEL compiler, and the strategies, with a cluster imagined for each group.

@@ -1,5 +1,4 @@
-"""Fingerprints everything a plan was made from, so that it can be seen whether the plan still
-holds.
+"""Fingerprints everything that a plan was made from, to find out later whether the plan still holds.
 
 It covers what is asked for (every document of the files) and what that meets: specs, labels and
 annotations of workloads, placements, sets, bindings and decisions; labels, claims, taints and

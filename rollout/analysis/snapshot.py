@@ -1,4 +1,4 @@
-"""Takes in everything that an engine would read on starting, without writing anything."""
+"""Reads everything that an engine would read when it starts, and writes nothing."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field

@@ -1,4 +1,4 @@
-"""Follows what became of each cluster over a run, as standings and as bars."""
+"""Follows each cluster over a run, as standings and as bars."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The wire form of an analysis run: what is measured for whom, and the results so far."""
+"""The wire form of an analysis run: its metrics, its workload, and the results so far."""
 
 from collections.abc import Iterable
 from typing import Annotated

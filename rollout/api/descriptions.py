@@ -1,4 +1,4 @@
-"""A sentence for `kubectl explain` on each field whose model has none of its own.
+"""Descriptions for `kubectl explain` of fields whose models have no description.
 
 By name, or by ``parent.name`` where the parent decides what it means; the longer one wins.
 """

@@ -1,4 +1,4 @@
-"""The model of the objects of each kind, for whoever validates, fills in defaults or writes CRDs."""
+"""The model of the objects of each kind, for validation, defaults and CRDs."""
 
 from rollout.api.addon import AddOnObject
 from rollout.api.addon_template import DeploymentConfigObject, TemplateObject

@@ -1,4 +1,4 @@
-"""`rollout apply`: makes stored objects as files say."""
+"""`rollout apply`: creates or updates objects from files."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""Prints what a person chooses of objects: ``-o jsonpath=``, ``-o custom-columns=``, ``--sort-by``, as kubectl has them.
+"""Prints the chosen fields of objects: ``-o jsonpath=``, ``-o custom-columns=``, ``--sort-by``, as kubectl
+has them.
 
 kubectl's paths are translated to those of RFC 9535. In both there are fields, entries, slices, ``..`` and
 filters; kubectl writes a backslash before a dot within a field's name. Around them stand ``{range PATH}...{end}``

@@ -1,4 +1,4 @@
-"""Checks of `rollout doctor`: other controllers on the hub, and what we have left there."""
+"""Checks of `rollout doctor`: other controllers on the hub, and leftovers of our own."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Shows what goes on in a browser: `rollout dashboard`."""
+"""`rollout dashboard`: serves the pages that show rollouts in a browser."""
 
 import html
 import os

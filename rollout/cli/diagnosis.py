@@ -1,4 +1,4 @@
-"""Checks what an API server says of a hub; each finding says what to do.
+"""Checks a hub by the answers of its API server; each finding says what to do.
 
 Every check takes `Send`, the one way to ask, so that a test can answer.
 """

@@ -1,4 +1,4 @@
-"""Reads the objects that files hold, for a command; where one is bad the command stops."""
+"""Reads the objects of files for a command; a bad object stops the command."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

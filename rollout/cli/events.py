@@ -1,4 +1,4 @@
-"""Prints what happened, and when: `rollout events`."""
+"""`rollout events`: prints what happened, and when."""
 
 from rollout.analysis.histories import TimelineEntry, happened
 from rollout.cli.naming import only_workload

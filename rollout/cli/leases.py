@@ -1,4 +1,4 @@
-"""Finds out who leads by a Lease, for all commands that ask."""
+"""Reads from the Lease which controller leads."""
 
 from datetime import datetime, timedelta
 

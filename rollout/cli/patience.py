@@ -1,4 +1,4 @@
-"""Says on a terminal that a command is still at work, once that has taken a second.
+"""Tells a person on a terminal, after a second, that a command is still at work.
 
 What it says is taken away again before anything else is printed, and goes into no pipe and no file.
 """

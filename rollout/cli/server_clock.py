@@ -1,4 +1,4 @@
-"""The time at an API server, for commands: what people ask for there is judged by the server's time."""
+"""The time of an API server, for commands: the server's time decides when a request begins and ends."""
 
 from collections.abc import Callable
 from contextlib import suppress

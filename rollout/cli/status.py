@@ -1,4 +1,4 @@
-"""Shows how workloads stand: `rollout status` one, by its exit code; `rollout list` all, a line each."""
+"""`rollout status` shows one workload, also by its exit code; `rollout list` shows all, a line each."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence

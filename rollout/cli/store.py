@@ -1,4 +1,4 @@
-"""Chooses and opens the hub of a command, and decides what of it is printed.
+"""Chooses and opens the hub of a command, and prints what the command shows.
 
 Every hub opened here admits objects in the same way: defaults are filled in, then every field is
 checked. So it does not matter which command, or which process, writes.

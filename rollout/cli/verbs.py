@@ -1,4 +1,4 @@
-"""What the commands of all verbs have in common: their options, and how they say what came of them."""
+"""The common parts of all verbs' commands: their options, and how they print the result."""
 
 import json
 from collections.abc import Callable, Iterable

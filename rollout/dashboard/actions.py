@@ -1,4 +1,4 @@
-"""Answers whoever presses a button: first with a page that says what it will do, then with the verb."""
+"""Answers a pressed button: first with a page that says what it will do, then by calling the verb."""
 
 import threading
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The pages of analyses: what has been measured, and how far it was from what is asked for."""
+"""The pages of analyses: the measurements, and how far they are from the thresholds."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Has a question answered in a process of its own, with bounds on memory, on time and on what comes back.
+"""Answers a question in a process of its own, with bounds on memory, time and the size of the answer.
 
 No question holds up a page, another question, or the hub. Processes are forked off one that has read the
 code already, so that an answer does not wait for that.

@@ -1,4 +1,4 @@
-"""The page of calendars, freezes and approvals: who keeps what back, and who has to act."""
+"""The page of calendars, freezes and approvals: what they keep back, and who has to act."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

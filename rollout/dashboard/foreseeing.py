@@ -1,4 +1,4 @@
-"""Plans and simulates what is asked, in a process that may take so much memory and time and no more.
+"""Plans and simulates for the dashboard, in a process with bounds on memory and time.
 
 The process is told what is asked, tells which objects it needs to know of, is sent those, and tells what
 it finds as it finds it. It is ended from outside when its time is over.

@@ -1,4 +1,4 @@
-"""Tells what has happened to a rollout, and what changed with each revision."""
+"""Lists what happened to a rollout, and the changes of each revision."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Owns the hub on one thread: looks after each change, publishes what there is, and answers questions.
+"""Owns the hub on one thread: reads it after each change, publishes a view, and answers questions.
 
 A hub is made for one thread, so every question about it is asked here. What most pages need stands in
 the published `DashboardView`, which takes no question.

@@ -1,4 +1,4 @@
-"""Who looks at the dashboard, and what they may do: answered by whoever serves it, asked by the pages."""
+"""The users of the dashboard and their rights: the server of the dashboard answers, pages ask."""
 
 import hmac
 from collections.abc import Callable

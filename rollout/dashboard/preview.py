@@ -1,4 +1,4 @@
-"""Says what a verb would do if it were called now, and how one would do the same in a terminal.
+"""Says what a verb would do now, and which command does the same in a terminal.
 
 The verb is called on a copy of the hub. What it wrote there becomes a `kubectl` command; what the engine
 would make of that is `rollout.analysis.forecast`.

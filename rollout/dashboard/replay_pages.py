@@ -1,4 +1,4 @@
-"""The pages that a decision log is replayed on: how a rollout stood then."""
+"""The pages that replay a decision log: the state of a rollout at each decision."""
 
 import threading
 from collections.abc import Callable

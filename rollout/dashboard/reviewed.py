@@ -1,4 +1,4 @@
-"""Asks the API server who looks at a hub's dashboard and what they may do, each by their own token.
+"""Asks the API server, with each user's token, who a user of the dashboard is and what they may do.
 
 The dashboard's own account reads what is shown; what of it somebody sees is decided by the rights of that
 person. Whatever is written is written with the person's token, so the server decides again.

@@ -1,4 +1,4 @@
-"""What there is on the hub at one instant, as far as every page needs it: a value that no thread changes."""
+"""The state of the hub at one instant, for all pages: a value that no thread changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

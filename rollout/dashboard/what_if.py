@@ -1,4 +1,4 @@
-"""Keeps the questions that people asked of the future, and what is known of their answers by now.
+"""Keeps the What-if questions of people, and the answers as far as they are ready.
 
 Few are answered at once, each in a process of its own (`rollout.dashboard.bounded`), with low priority.
 """

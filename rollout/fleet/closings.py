@@ -1,6 +1,6 @@
 """Works out which clusters some calendars close together, and what each of these waits for.
 
-Clusters with the same zones in the same calendars open and close together: they are one cohort, of which is asked once.
+Clusters with the same zones in the same calendars open and close together: they form one cohort, which is worked out once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Keeps what is known of the whole fleet, and tells of each event which objects are worth planning.
+"""Keeps what is known of the whole fleet, and tells which objects to plan after an event.
 
 There is one writer, the engine's thread; nothing here waits, locks or does I/O.
 """

@@ -1,4 +1,4 @@
-"""Groups by key, none of which is ever empty."""
+"""Groups by key; an empty group is removed."""
 
 from typing import TypeVar
 

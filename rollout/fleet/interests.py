@@ -1,4 +1,4 @@
-"""Knows which changes of a cluster a placement can see at all.
+"""Knows which changes of a cluster can change the answer of a placement.
 
 Computed once per placement from its spec: the label keys, claim keys and other parts of a cluster
 that its evaluation reads. A change outside of them cannot alter any decision, so nobody is woken.

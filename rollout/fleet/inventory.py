@@ -1,4 +1,4 @@
-"""Keeps which clusters decisions name in each namespace, and what of that is published."""
+"""Keeps which clusters decisions name in each namespace, and which of them are published."""
 
 from collections import Counter
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Keeps which clusters are there, when each was last heard of, and how those left that are gone."""
+"""Keeps which clusters exist, when each was last heard of, and how the others left."""
 
 from datetime import datetime, timedelta
 

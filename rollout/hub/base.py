@@ -1,4 +1,4 @@
-"""The contract of every hub, and the keys of what a run keeps beside the objects.
+"""The contract of every hub, and the keys under which a run saves its own state there.
 
 A hub stores objects as JSON (`Obj`), gives each change a growing version, and tells everyone who
 watches. Objects that it hands out are shared and must not be mutated.

@@ -1,4 +1,4 @@
-"""Turns what comes back from an API server, or does not, into errors that say who must act.
+"""Turns bad or missing answers of an API server into errors that say who must act.
 
 Source: Kubernetes API conventions, "Response Status Kind".
 """

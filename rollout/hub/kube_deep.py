@@ -1,4 +1,4 @@
-"""Reads what of an object can be read where the rest is nested too deeply for the JSON decoder.
+"""Reads the readable part of an object that is nested too deeply for the JSON decoder.
 
 An API server stores manifests of up to 10,000 levels; the decoder, as all of Python, goes down about
 1,000. Text is taken apart level by level here, without going down, so that one such object, which any

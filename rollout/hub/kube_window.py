@@ -1,4 +1,4 @@
-"""Decides how many requests are in flight and whose is next: namespaces take turns.
+"""Decides how many requests are in flight and which is next: namespaces take turns.
 
 `JobQueue` runs jobs as there are places in a `RequestWindow`, which has no fixed rate and no fixed number.
 

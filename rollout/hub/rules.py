@@ -1,4 +1,4 @@
-"""What an API server makes of an object that a client sends.
+"""The rules by which an API server changes or refuses an object that a client sends.
 
 Pure rules over one object: which fields are the server's, what may not change, when the generation
 grows. Source: behaviour of kube-apiserver for custom resources with and without a status

@@ -1,4 +1,4 @@
-"""The values of analyses: what is measured, and what came of it."""
+"""The values of analyses: what is measured, and the results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""AddOnTemplates, AddOnDeploymentConfigs, and the works that carry what they give.
+"""AddOnTemplates, AddOnDeploymentConfigs, and the works that carry their objects.
 
 Manifests, node placements and resources are as on the wire; they are shared and never altered.
 """

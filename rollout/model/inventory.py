@@ -1,4 +1,4 @@
-"""Decisions and clusters in the form of SIG Multicluster, for others to read."""
+"""Decisions and clusters in the form of SIG Multicluster, for other tools."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""What people are told, on which channel, and what came of it."""
+"""Notifications: their event, their channel, and the state of delivery."""
 
 import re
 from dataclasses import dataclass

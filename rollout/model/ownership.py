@@ -1,4 +1,4 @@
-"""Says which object owns which, and who wrote one last. What is owned goes when its owner goes."""
+"""Says which object owns which, and who wrote an object last. An owned object goes with its owner."""
 
 from rollout.model.kinds import Obj, Ref
 

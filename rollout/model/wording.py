@@ -1,4 +1,4 @@
-"""Finds the known word that somebody meant, shortens texts, and makes them whole."""
+"""Finds the known word that somebody meant, shortens texts, and replaces halves of characters."""
 
 import difflib
 import re

@@ -1,4 +1,4 @@
-"""Makes stored objects as documents say.
+"""Creates or updates objects from documents.
 
 Objects are applied in order of dependence, each on its own: a bad document does not stop the good ones,
 and a refused write does not stop the next. What changes is found by a three-way merge, as kubectl does for

@@ -1,4 +1,4 @@
-"""Changes a workload's annotations with nothing lost: who asks, what is changed, what came of it."""
+"""Changes a workload's annotations and loses no other change: who asks, what changes, the result."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Takes what is ours out of statuses that OCM's controllers go on with.
+"""Removes our conditions from statuses, before OCM's controllers take over.
 
 Nobody but us writes the conditions `Progressing` and `Ready` of a ManifestWorkReplicaSet, and
 `RolloutHalted` of an install progression; left behind they would say for ever what was so once. Everything

@@ -1,4 +1,4 @@
-"""Plans where an add-on is installed and removed: ManagedClusterAddOns come and go here.
+"""Plans where an add-on is installed and removed, by creating and deleting ManagedClusterAddOns.
 
 Only what an install strategy made is removed, on a consistent read, within the removal brake, and
 never while a placement is missing. Source: OCM add-on spec 2.1, 2.7, weaknesses A-9, A-10;

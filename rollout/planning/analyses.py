@@ -1,4 +1,4 @@
-"""Says which analyses of a workload are to begin, and which have been overtaken.
+"""Decides which analyses of a workload begin, and which are no longer needed.
 
 A run is an object, owned by the workload, with a name that follows from what it is about: so it begins once,
 also over a restart. It is stopped when nobody asks for it any more, and goes with its revision, or, where it is about

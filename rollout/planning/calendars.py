@@ -1,4 +1,4 @@
-"""Plans what is said of a Calendar or a ClusterCalendar: where it is open, and what changes next."""
+"""Plans the status of a Calendar or a ClusterCalendar: where it is open, and its next change."""
 
 import json
 from dataclasses import dataclass

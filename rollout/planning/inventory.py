@@ -1,4 +1,4 @@
-"""Plans what is published of our decisions in the form of SIG Multicluster.
+"""Plans the objects that publish our decisions in the form of SIG Multicluster.
 
 Each PlacementDecision of OCM, whoever wrote it, gets one of `multicluster.x-k8s.io` (KEP-5313) of the same
 name, and each cluster that is named gets a ClusterProfile (KEP-4322) in the namespace. They follow what was

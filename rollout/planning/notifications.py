@@ -1,4 +1,4 @@
-"""Decides what people are to be told of a workload now.
+"""Decides which notifications of a workload are due now.
 
 A notification is an object, owned by the workload, with a name that follows from what it tells: so it is
 made once, also over a restart. What is to be told follows from where the rollout stands, not from how it

@@ -1,4 +1,4 @@
-"""Holds what one look at a workload of any kind needs: when to look again, and what is held off."""
+"""The common part of one look at a workload of any kind: when to look again, and what is held off."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime

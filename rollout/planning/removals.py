@@ -1,4 +1,4 @@
-"""Decides which works must go, and whether it is safe that they do.
+"""Decides which works must be removed, and whether that is safe.
 
 A work is removed when its cluster is selected no more, on a consistent read, within the removal brake;
 all works go when their workload is deleted. Source: semantics rows 15-17; safety contract S11.

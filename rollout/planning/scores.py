@@ -1,4 +1,4 @@
-"""Says which scores decisions tell, and go by where `sortBy: Score` asks for that.
+"""Chooses the scores that decisions carry, and that order groups with `sortBy: Score`.
 
 A change of scores alone changes the decisions at most once per ``scoreRateLimit``: until then scores,
 and the order that follows from them, are those that the pages tell. Who is selected, and what the

@@ -1,4 +1,4 @@
-"""Delivers notifications on many channels side by side, and on each channel in the order of its line.
+"""Delivers notifications: many channels at the same time, each channel in the order of its queue.
 
 A channel that hangs takes one of its namespace's places for ten seconds, then its whole line rests.
 """

@@ -1,4 +1,4 @@
-"""Finds what a JSONPath names in an answer, within bounds: both are written by whoever may write a template.
+"""Evaluates a JSONPath on an answer, within bounds: users of the hub write the path and choose the server.
 
 Bounds count steps and never time, as those of CEL do (`rollout.placement.cel.bounds`): a step for each value
 that is looked at, more where the path is long. So no path holds up the loop on which all others are measured.

@@ -1,4 +1,4 @@
-"""Measures: on one thread with an event loop many providers are asked side by side.
+"""Asks many metric providers at the same time, on one thread with an event loop.
 
 Nothing of it can hold up the engine: so many are asked at once, and so many for one namespace, each for so
 long, and each ends with a sample. Secrets are read when they are needed, from the namespace of the run, and stand in no message.

@@ -1,4 +1,4 @@
-"""Reads what stands in a Secret, when it is needed; it is kept nowhere."""
+"""Reads the data of a Secret when it is needed, and keeps it nowhere."""
 
 import base64
 from collections.abc import Iterable, Mapping

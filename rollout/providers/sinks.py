@@ -1,4 +1,4 @@
-"""Writes notifications for channels: as a CloudEvent, or as a text with what to type.
+"""Writes notifications for channels: as a CloudEvent, or as a text with the commands to type.
 
 A channel is a Secret with the entries ``type`` (``webhook``, ``slack``, or the name of an entry point of
 ``rollout.sinks``) and ``url``; a webhook may have a ``key``, with which it is signed, and a ``caBundle``.

@@ -1,4 +1,4 @@
-"""Asks what takes long: on one thread with an event loop much waits side by side, and nothing holds up the engine.
+"""Waits for many slow answers at once, on one thread with an event loop, so that the engine never waits.
 
 What cannot wait there blocks a thread of its own. Of each kind of waiting one namespace gets a part of the
 places and no more, so that those whose servers hang wait for themselves.

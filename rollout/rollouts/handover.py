@@ -1,4 +1,4 @@
-"""Carries what is known of clusters over to other terms.
+"""Carries what is known of clusters over when the terms of a rollout change.
 
 The terms are those that this process agreed before, or those that an earlier one left in its record.
 """

@@ -1,4 +1,4 @@
-"""What a placement takes over from others of its workload, when placements are named, renamed or left out.
+"""Decides what a placement takes over from others of its workload, when placementRefs change.
 
 Each placement has a record of its own. What a person asked of the workload, and what was found out about its
 revision, must not be forgotten with one of them. Source: semantics rows 27, 32; safety contract S10, S20.

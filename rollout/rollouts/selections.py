@@ -1,4 +1,4 @@
-"""Reads whom a placement selects, and whether that may be acted upon.
+"""Reads which clusters a placement selects, and whether the engine may act on that.
 
 Decisions come in pages that are written one by one, by us or by others; acting on half of them deletes
 workloads. Source: semantics rows 14-16.

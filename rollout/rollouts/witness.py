@@ -1,4 +1,4 @@
-"""The seam through which every decision is told, with all that it was made from."""
+"""The seam that is told of every decision, with all its inputs."""
 
 from datetime import datetime
 from typing import Protocol

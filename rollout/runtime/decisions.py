@@ -1,4 +1,4 @@
-"""The decision log: what was decided, with all that is needed to decide it again.
+"""The decision log: each decision, with all that is needed to make it again.
 
 JSON lines. A file begins, for each rollout, with a snapshot of all that its decisions are made from;
 after that a line holds what changed since, the instant, and the answer. When a file has as many lines as

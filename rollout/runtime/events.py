@@ -1,4 +1,4 @@
-"""Makes Kubernetes Events of notes: few, in order, and never at the cost of a rollout.
+"""Writes notes as Kubernetes Events: few, in order, and no rollout waits for them.
 
 `Chronicle` decides without I/O what is written for a note: a new Event, the count of one that is there,
 or nothing yet. `EventWriter` has a thread of its own and a queue that drops rather than waits.

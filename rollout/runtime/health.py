@@ -1,4 +1,4 @@
-"""Answers what can be asked of a running process: health, metrics, and who may read those.
+"""Answers probes and metrics of a running process, and decides who may read the metrics.
 
 `rollout.runtime.server` brings requests here; the debug endpoint is in `rollout.runtime.debug`.
 """

@@ -1,4 +1,4 @@
-"""Asks the API server who somebody is and what they may do, and remembers its answers for a while."""
+"""Asks the API server who a user is and what they may do, and remembers the answers for a while."""
 
 import hashlib
 import threading

@@ -1,4 +1,4 @@
-"""Answers HTTP requests to a running controller, however slowly they come.
+"""Answers HTTP requests to a running controller; slow clients do not delay others.
 
 aiohttp speaks HTTP, on a thread and an event loop of each server. Connections are let in here: each has
 so many seconds for its one request, from the handshake to the last byte of the answer, and when all

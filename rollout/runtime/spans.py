@@ -1,4 +1,4 @@
-"""Makes spans of decisions, after the fact: how long a rollout, its stages and their clusters took.
+"""Makes spans from decisions afterwards: how long a rollout, its stages and their clusters took.
 
 Nothing here knows of a tracing library. Ids follow from what a span is about and when that began, so that a
 process that goes on with a rollout goes on with its trace, and a revision that comes back has spans of its own.

@@ -1,4 +1,4 @@
-"""Lists and watches the kinds that the fleet needs, and goes on where one cannot be read.
+"""Lists and watches the kinds that the fleet needs; if one cannot be read, the others go on.
 
 The fleet's own kinds are all read before anything is planned, those of its trackers where the server
 has them. Kinds that workloads refer to come and go: each is watched from the first reference to the

@@ -1,4 +1,4 @@
-"""A line of keys by the instant at which each is due."""
+"""A queue of keys in the order of the instants at which they are due."""
 
 import heapq
 from datetime import datetime

@@ -1,6 +1,4 @@
-"""What is outside the hub in a simulation: measurements come from the scenario, and nobody is told
-anything.
-"""
+"""The world outside the hub in a simulation: a scenario gives measurements; notifications go nowhere."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What an agent or a scenario looks at in a work.
+"""Reads the parts of a work that an agent or a scenario needs.
 
 The conditions that its rules define (an agent writes no others but Applied and Available), the
 manifests with feedback, the identity of each manifest, and whether a scenario's selector matches.

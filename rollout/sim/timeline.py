@@ -1,4 +1,4 @@
-"""Works out when an agent reports what, for one work at one generation.
+"""Works out the reports of an agent and their instants, for one work at one generation.
 
 A revision that goes well takes two reports: applied, then ready. Of reports at one instant only the
 last is made. All chance is drawn by hashing the seed, the work, its generation and the attempt, so

@@ -1,4 +1,4 @@
-"""What a simulated agent remembers of one work, and how that is saved."""
+"""The memory of a simulated agent for one work, and its saved form."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The same step without looking at every cluster: the clusters of one rollout, kept counted.
+"""Keeps the clusters of one rollout counted, and gives the same step without looking at each cluster.
 
 A change of one cluster costs O(log n), a step O(stages + clusters that change). Its oracle is
 `rollout.strategies.step.decide`: after any history both give the same `Step` (tests hold them equal).

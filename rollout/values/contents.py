@@ -1,4 +1,4 @@
-"""What each cluster of a workload is to carry, by the values that concern it.
+"""Works out what each cluster of a workload has to carry, with its values.
 
 Rendered once for each cluster, in slices, and again only for the clusters that have changed.
 """

@@ -1,4 +1,4 @@
-"""Tells what is wrong with rules whatever template and clusters they are for: expressions and numbers."""
+"""Finds faults of rules that do not depend on template or clusters: in expressions and numbers."""
 
 from collections.abc import Iterator, Sequence
 

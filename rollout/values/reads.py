@@ -1,4 +1,4 @@
-"""Which labels and claims of a cluster does an expression read?
+"""Finds the labels and claims of a cluster that an expression reads.
 
 Clusters are many, and the labels that a rule reads have few values: what an expression gave for one cluster
 it gives for each other one in which it reads the same.

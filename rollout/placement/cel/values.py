@@ -1,4 +1,4 @@
-"""The values of CEL: types, equality, order, and what is in them.
+"""The values of CEL: types, equality, order and contents.
 
 Most are Python's own: None, bool, int, float, str, bytes, list, dict, datetime, timedelta. The others
 are here. Python takes True for 1 and compares anything with anything; CEL does neither.
