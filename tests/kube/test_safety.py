@@ -25,7 +25,8 @@ from tests.kube.settled import ServedHistory
 from tests.safety.focus import draw
 from tests.safety.pairs import crash_everywhere
 from tests.safety.setting import Setting
-from tests.safety.suite import Tally, silence
+from tests.safety.silence import silence
+from tests.safety.suite import Tally
 from tests.support import make
 
 pytestmark = pytest.mark.kube

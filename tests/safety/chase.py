@@ -12,8 +12,8 @@ from tests.safety.foreseen import foreseen
 from tests.safety.hunting import Catch
 from tests.safety.mutating import Mutant
 from tests.safety.pairs import lossy_watch
+from tests.safety.silence import silence
 from tests.safety.sizes import measure
-from tests.safety.suite import silence
 from tests.safety.world import History
 
 Blame = Callable[[str, str], None]

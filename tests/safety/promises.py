@@ -66,7 +66,7 @@ _COMMON: tuple[Promise, ...] = (
              crashes_between_writes=4, verdict_before_touch=500, crash_after_write_k=3),
     _promise("R4", "what was refused is tried again after a pause", tried_again=1),
     _promise("R5", "asked again or anew, nothing new", asked_again=50, replayed=90,
-             replayed_midway=20, turns=100),
+             replayed_midway=20, turns=100, asked_ahead=100, curious=1),
     _promise("R6", "bad news adds nothing", bad_news=20, slower=20),
     _promise("R8", "nothing grows without bound", fleets_measured=0.01, lives_measured=0.01),
     _promise("O1", "a reason for each wait, a cause for each touch", waits_foreseen=100,

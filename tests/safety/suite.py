@@ -1,10 +1,8 @@
 """How are many histories run, and what came of them together?"""
 
-import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, islice
@@ -14,13 +12,16 @@ from tests.safety.focus import draw, focus_of
 from tests.safety.focus_asked import ASKED
 from tests.safety.foreseen import foreseen
 from tests.safety.pairs import crash_everywhere, lossy_watch
+from tests.safety.purity import impurities
 from tests.safety.seeds import repeats
+from tests.safety.silence import silence
 from tests.safety.sizes import measure
 from tests.safety.world import History
 
 CRASHES_EVERY = {"replicaset": 50, "addon": 100}  # seeds
 LOSSY_EVERY = {"replicaset": 25, "addon": 50}
 PLANNED_EVERY = {"replicaset": 10}
+CURIOUS_EVERY = 50
 _RARE, _FIRST_RARE, _RARE_HISTORIES = "windows", 1_000, 8
 
 
@@ -81,16 +82,6 @@ def run_asked(
     return tally
 
 
-@contextmanager
-def silence() -> Iterator[None]:
-    """Thousands of histories tell more than anybody reads."""
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(logging.NOTSET)
-
-
 def _run_one(seed: int, tally: Tally) -> None:
     history = History(draw(seed, tally.kind)).run()
     tally.histories += 1
@@ -107,6 +98,10 @@ def _run_one(seed: int, tally: Tally) -> None:
         lossy_watch(tally.kind, seed, tally.counts, blame)
     if tally.kind in PLANNED_EVERY and seed % PLANNED_EVERY[tally.kind] == 0:
         foreseen(tally.kind, seed, tally.counts, blame)
+    if seed % CURIOUS_EVERY == 0:
+        for words in impurities(seed, tally.kind):
+            blame("R5", words)
+        tally.counts["R5.curious"] += 1
 
 
 def run_all(

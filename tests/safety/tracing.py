@@ -23,7 +23,7 @@ from rollout.model.kinds import Obj, Ref
 from tests.safety.door import Door
 from tests.safety.focus import SHARE, draw
 from tests.safety.observer import Violation
-from tests.safety.suite import silence
+from tests.safety.silence import silence
 from tests.safety.world import History
 
 FOCUSES = (

@@ -1,9 +1,10 @@
 """What does the judge look through? The engine's planner, its fleet and its way to the hub, each watched."""
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import count
 from random import Random
 from typing import Any, TypeVar
 
@@ -20,18 +21,31 @@ from tests.support.faults import Fault, RandomFaults, Rates
 T = TypeVar("T")
 
 
+ASKED_EVERY = 8  # plans
+AHEAD = timedelta(hours=2)
+
+
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The engine's planner of workloads, under the eyes of the judge."""
+    """The engine's planner of workloads, under the eyes of the judge.
+
+    Every eighth plan is asked for beforehand, about now, later, and now again: to ask changes nothing.
+    """
 
     judge: Judge
     inner: Planner[Fleet]
+    plans: Iterator[int] = field(default_factory=count)
 
     @property
     def kind(self) -> Kind:
         return self.inner.kind
 
     def plan(self, key: str, view: Fleet, now: datetime) -> Plan:
+        if next(self.plans) % ASKED_EVERY == 0:
+            first, _, last = (self.inner.plan(key, view, at) for at in (now, now + AHEAD, now))
+            self.judge.counts["R5.asked_ahead"] += 1
+            if first != last:
+                self.judge.blame("R5", f"asked twice about {key}, it answers differently")
         plan = self.inner.plan(key, view, now)
         self.judge.pending = partial(self.judge.planned, plan, view, now)
         return plan
