@@ -27,7 +27,7 @@ class Settings(BaseModel):
     # What it decides, and how.
     profile: Literal["strict", "ocm"] = Field(
         "strict",
-        description="Who decides where an object does not say: strict (the API's meaning, made"
+        description="Which rules decide if an object does not say: strict (the API's meaning, made"
         " safe) or ocm (bit for bit what OCM's own code returns).",
     )
     schedule_placements: bool = Field(
@@ -90,8 +90,8 @@ class Settings(BaseModel):
     )
     values_settle_seconds: Seconds = Field(
         60,
-        description="What ClusterValues render for a cluster must have been the same for this long"
-        " before it is brought there: labels can flap.",
+        description="What ClusterValues render for a cluster has to stay the same for this long before"
+        " the cluster gets it: labels can flap.",
     )
     quiet_seconds: Seconds = Field(
         10,
@@ -102,14 +102,14 @@ class Settings(BaseModel):
         20,
         ge=0,
         le=100,
-        description="Removals are held where more than this share of a workload's clusters would go at once, and more than --brake-least-clusters.",
+        description="Removals are held if more than this share of a workload's clusters would go at once, and more than --brake-least-clusters.",
     )
     brake_least_clusters: int = Field(
-        10, ge=0, description="So many clusters may always go: see --brake-share-percent."
+        10, ge=0, description="This number of clusters may always go: see --brake-share-percent."
     )
     brake_window_seconds: Seconds = Field(
         600,
-        description="What goes within this time, with no change of spec, counts as at once: see --brake-share-percent.",
+        description="Clusters that go within this time, with no change of spec, go at once: see --brake-share-percent.",
     )
     gather_seconds: float = Field(
         1,
@@ -137,13 +137,13 @@ class Settings(BaseModel):
         1,
         ge=1,
         le=MOST_SHARDS,
-        description="To so many processes the workloads of this hub are dealt, by their namespaces."
+        description="Number of processes that share the workloads of this hub, by namespace."
         " Each has a lease of its own and watches only its own works.",
     )
     shard: int = Field(
         0,
         ge=0,
-        description="Which of them this process is, from 0 on. Shard 0 rolls add-ons out too.",
+        description="Number of this process among the shards, from 0 on. Shard 0 also rolls add-ons out.",
     )
     write_timeout_seconds: Seconds = Field(
         4.5,
@@ -170,22 +170,24 @@ class Settings(BaseModel):
     )
     debug_listen: str = Field(
         "127.0.0.1:8081",
-        description="Address of the debug endpoint; empty: none. Beyond this machine only with a"
-        " certificate: callers send their tokens.",
+        description="Address of the debug endpoint; empty: none. An address that other"
+        " machines can reach needs a certificate: callers send their tokens.",
     )
     tls_certificate: str = Field("", description="File of the debug endpoint's certificate.")
     tls_key: str = Field("", description="File of its key.")
     log_format: Literal["text", "json"] = Field("text", description="How log lines are written.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="The least that is logged."
+        "info", description="Lowest level that is logged."
     )
     decision_log: str = Field(
         "",
-        description="File in which every decision is written down, with all that it was made from;"
-        " `rollout replay` makes them again.",
+        description="File to which every decision is written, with its inputs; `rollout replay` makes"
+        " the decisions again.",
     )
     decision_log_lines: int = Field(
-        50_000, ge=1_000, description="So many lines long; then the file is renamed to FILE.1."
+        50_000,
+        ge=1_000,
+        description="Lines of the decision log, after which the file is renamed to FILE.1.",
     )
     events: bool = Field(True, description="Write Kubernetes Events.")
     traces: bool = Field(

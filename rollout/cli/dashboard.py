@@ -39,13 +39,13 @@ _HIGHEST_PORT = 65535
     "--by",
     metavar="NAME",
     default="",
-    help="Who asks for what is pressed.  [default: the user of this machine]",
+    help="The name that is noted with each verb.  [default: the user of this machine]",
 )
 @click.option(
     "--listen",
     metavar="HOST:PORT",
     default="",
-    help="Serve everybody whom the API server knows, each by their own token and rights.",
+    help="Serve all users of the API server, each with their own token and rights.",
 )
 @click.option(
     "--host",
@@ -64,7 +64,7 @@ _HIGHEST_PORT = 65535
     "--decision-log",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="What page Replay shows: a log of `rollout run` or `rollout controller --decision-log`.",
+    help="The log that page Replay shows, from `rollout run` or `rollout controller --decision-log`.",
 )
 @shared
 def dashboard(
@@ -76,12 +76,12 @@ def dashboard(
     health_listen: str,
     decision_log: Path | None,
 ) -> None:
-    """Serve a page that shows every rollout as it goes, and has a button for each verb.
+    """Serve pages that show every rollout live, with a button for each verb.
 
-    It answers on this machine only (127.0.0.1), to whoever has the address that is printed: that
-    carries a random token. What is pressed is done with the rights of whoever started it.
+    It answers on this machine only (127.0.0.1), and only to the printed address, which has a random token
+    in it. Buttons act with the rights of the user who started it.
 
-    With --listen it serves a hub to many: each logs in with a bearer token of their own, sees what they
+    With --listen it serves a hub to many users: each logs in with their own bearer token, sees what they
     may list, and acts with that token.
     """
     try:

@@ -18,7 +18,7 @@ from rollout.operate.applying import in_order
     "words", metavar="[KIND NAME... | KIND/NAME...]", nargs=-1, shell_complete=complete_kind
 )
 @files_option(required=False)
-@click.option("--ignore-not-found", is_flag=True, help="What is not there is no error.")
+@click.option("--ignore-not-found", is_flag=True, help="An object that does not exist is no error.")
 @namespace_option
 @shared
 def delete(
@@ -26,7 +26,7 @@ def delete(
 ) -> int:
     """Delete objects, by name or by file.
 
-    What files name is deleted workloads first, the opposite of the order it is applied in. A
+    Objects of files are deleted in the opposite order of `rollout apply`, workloads first. A
     workload is gone when the engine has removed its ManifestWorks from the clusters.
     """
     if bool(words) == bool(paths):

@@ -164,8 +164,8 @@ def history_command(
 ) -> None:
     """Show the revisions of a workload (mwrs, cma), newest first.
 
-    CLUSTERS counts those that carry a revision now. Of an add-on's configurations no past is kept:
-    there are the revisions that are asked for, and those that clusters still carry.
+    CLUSTERS counts those that carry a revision now. Earlier configurations of an
+    add-on are not kept: its list has the revisions that are asked for, and those that clusters carry.
     """
     named = only_workload(words, namespace)
     with snapshotted() as (hub, snapshot):

@@ -31,7 +31,7 @@ _revision_option = click.option(
     "--revision",
     metavar="HASH",
     default="",
-    help="The revision that you looked at; refused where it is another one by now.",
+    help="The revision that you looked at; refused if another one is rolled out by now.",
 )
 _shown_option = click.option(
     "--revision",
@@ -87,9 +87,9 @@ abort_command = _plain(
     "abort",
     """Stop rolling out the current revision.
 
-    What has it keeps it, unless the workload asks for automatic rollback. The rollout goes on with
-    `rollout retry`, or with another revision. Where the template comes back to this one, it is still
-    aborted.
+    Clusters that have it keep it, unless the workload asks for automatic rollback. The rollout goes on
+    with `rollout retry`, or with another revision. If the template comes back to this revision, it is
+    still aborted.
     """,
     of_revision=True,
 )
@@ -124,9 +124,10 @@ def undo_command(
 ) -> None:
     """Roll the clusters that got the current revision back.
 
-    Each gets back the revision that soaked there last, the newest touched first, within the limits of
-    rollbacks. The spec is not edited: the template can change, and where it comes back to the revision,
-    that is still barred. `rollout retry` lifts the bar. Configurations of add-ons are kept nowhere and cannot be undone.
+    Each gets the revision that soaked there last; clusters touched last go back first, within the limits
+    of rollbacks. The spec is not edited. If the template changes and comes back to the revision, that is
+    still barred; `rollout retry` lifts the bar. Earlier configurations of add-ons are not kept and cannot
+    be restored.
     """
     do(
         (by, reason, output),
@@ -184,8 +185,8 @@ def reject_command(
 ) -> None:
     """Reject the revision that is being rolled out.
 
-    It goes no further. Writes an Approval that refuses it; delete that to take the refusal back. Where the workload asks
-    for automatic rollback, its clusters get back what they had.
+    The revision is rolled out to no more clusters. This writes an Approval that rejects it; delete it to
+    withdraw the rejection. If the workload asks for automatic rollback, clusters get back what they had.
     """
     do(
         (by, reason, output),
@@ -283,7 +284,7 @@ def release_command(
 ) -> None:
     """Let held clusters of a workload take part again.
 
-    Where none is named, all of them do.
+    Without names, all of them do.
     """
     _do_to_clusters(operate.release, words, namespace, (by, reason, output), takes_back=True)
 
@@ -329,8 +330,8 @@ def override_calendar_command(
 def freeze_command(name: str, until: str, shorten: bool, reason: str, by: str, output: str) -> None:
     """Freeze every rollout on the hub: nothing is touched or removed.
 
-    Writes a Freeze, called stop-the-line where no NAME is given. It ends with --until, or with
-    `rollout unfreeze`. Asked for again, it is made longer, never shorter without --shorten.
+    This writes a Freeze, called stop-the-line unless NAME is given. It ends with --until, or with
+    `rollout unfreeze`. A second call makes it longer, and shorter only with --shorten.
     """
 
     def doing(hub: EmbeddedHub, ref: Ref, who: Who) -> Iterable[VerbResult]:

@@ -189,7 +189,7 @@ agents_option = click.option(
     "--agents",
     metavar="SCENARIO.yaml",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="How the simulated agents behave; without it, as a scenario among the files says, else all"
+    help="How the simulated agents behave; default: the scenario among the files, else all"
     " are healthy.",
 )
 seed_option = click.option(

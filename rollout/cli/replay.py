@@ -22,7 +22,7 @@ def replay_command(path: Path, output: str) -> int:
     """Make every decision of a decision log again, and compare.
 
     The log is written by `rollout run --decision-log` and `rollout controller --decision-log`. FILE.1
-    is the window before. Exit codes: 0 all are the same, 1 one is not, or there is none.
+    has the decisions before it. Exit codes: 0 all are the same, 1 one differs, or there is none.
     """
     total, different = 0, list[Redecision]()
     for again in redecide(read_log(path)):

@@ -20,9 +20,9 @@ from rollout.cli.options import (
 
 PLAN_HELP = """Show what would happen if files were applied now; nothing is changed.
 
-Clusters added, updated and removed by stage and in order, with the numbers that limits come to; how
-the manifests of one cluster change; the earliest finish; what to be careful about. Without a state
-file or server: against nothing.
+It shows clusters added, updated and removed by stage and in order, with limits as numbers; how the
+manifests of one cluster change; the earliest finish; and warnings. Without a state file or server, the
+hub counts as empty.
 
 \b
 Exit codes:

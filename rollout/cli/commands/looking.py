@@ -116,8 +116,8 @@ Exit codes:
     default="3s",
     metavar="DURATION",
     callback=duration,
-    help="With --wait: how long to doubt an end that is found at once: the engine may not have "
-    "heard yet what was asked for just now (resume, approve, retry, ...).  [default: 3s]",
+    help="With --wait: if it is done at once, look again after this time. The engine may not have "
+    "seen the last verb yet (resume, approve, retry, ...).  [default: 3s]",
 )
 @output_option
 @shared
@@ -153,7 +153,7 @@ rollout explain addon NAME        the same; the workload is an add-on (cma)
 rollout explain cluster NAME      what each workload waits for there, or why it is not selected
 rollout explain placement NAME    which clusters are selected, which refused, and why
 
-No engine has to run: the answer is worked out anew from what is stored.
+No engine has to run: the answer follows from the stored objects.
 """
 
 _SUBJECTS = {
@@ -239,8 +239,8 @@ def describe(**values: Any) -> None:
 def history_command(**values: Any) -> None:
     """Show the revisions of a workload (mwrs, cma), newest first.
 
-    CLUSTERS counts those that carry a revision now. Of an add-on's configurations no past is kept:
-    there are the revisions that are asked for, and those that clusters still carry.
+    CLUSTERS counts those that carry a revision now. Earlier configurations of an
+    add-on are not kept: its list has the revisions that are asked for, and those that clusters carry.
     """
     from rollout.cli.describe import history_command as body
 

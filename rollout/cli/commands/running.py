@@ -66,7 +66,7 @@ def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> time
     "lasts",
     metavar="SPAN",
     callback=_span,
-    help="Stop after so much of its time (10m), done or not; run it again to go on.",
+    help="Stop after this time of the run's clock (10m), done or not; run it again to go on.",
 )
 @seed_option
 @click.option(
@@ -74,7 +74,7 @@ def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> time
     "--semantics",
     "profile",
     type=click.Choice(["strict", "ocm"]),
-    help="Who decides where an object does not say: the safe rules, or OCM's own.  [default: that of"
+    help="Which rules decide if an object does not say: the safe ones, or OCM's own.  [default: that of"
     " the last run on the state file, else strict]",
 )
 @click.option(
@@ -82,8 +82,8 @@ def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> time
     "values_settle",
     type=click.FloatRange(0, 86_400, min_open=True),
     metavar="SECONDS",
-    help="What ClusterValues render for a cluster must have been the same for this long before it is"
-    " brought there: labels can flap.  [default: 60]",
+    help="What ClusterValues render for a cluster has to stay the same for this long before the cluster"
+    " gets it: labels can flap.  [default: 60]",
 )
 @click.option(
     "--decision-log",
