@@ -201,7 +201,7 @@ async def credentials(access: Access) -> Credentials:
 
 
 def _sign_with(configuration: Any, token: str) -> None:
-    """Let the server know whoever has this token, and nobody else."""
+    """Identify to the server by this token alone."""
     configuration.api_key = {"BearerToken": f"Bearer {token}"}
     configuration.api_key_prefix = {}
     configuration.cert_file = configuration.key_file = None

@@ -195,7 +195,7 @@ def _in_a_row(phases: Sequence[AnalysisPhase], phase: AnalysisPhase) -> int:
 
 
 def unreadable(why: str, now: datetime) -> AnalysisResult:
-    """A run of which nobody can tell what it measures: it ends at once, and asks for a person."""
+    """A run whose metrics cannot be read: it ends at once, and a person has to act."""
     return AnalysisResult(
         phase=AnalysisPhase.INCONCLUSIVE, message=why, started_at=now, finished_at=now, metrics={}
     )

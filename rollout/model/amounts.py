@@ -49,7 +49,7 @@ def parse_amount(value: object) -> Amount | None:
 
 
 def parse_digits(text: str, most: int = 9) -> int | None:
-    """The number that these ASCII digits write; None where it is none or has more than ``most``.
+    """The number that these ASCII digits write; None if the text is not digits, or has more than ``most``.
 
     Python's own `int` also takes blanks, underscores, signs and the digits of other scripts, and
     raises for more than 4300 of them.

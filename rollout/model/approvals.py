@@ -50,7 +50,7 @@ GATES_ACCEPTED = (
 
 
 def parse_gate(text: str) -> GateRef | None:
-    """One gate as people write it; None where it is none."""
+    """Reads one gate as people write it; None if the text is no gate."""
     place, has_kind, how = text.strip().partition("=")
     side, colon, where = place.strip().partition(":")
     if not colon or side not in (Side.BEFORE.value, Side.AFTER.value):

@@ -188,7 +188,7 @@ _ASKED = (
 
 
 def is_asked_for(annotations: Mapping[str, str]) -> bool:
-    """Whether people have asked for anything while it was rolled out: whoever did may not be heard yet."""
+    """Whether people have asked for anything during the rollout; the engine may not have heard of it yet."""
     return any(name in annotations for name in _ASKED)
 
 

@@ -43,7 +43,7 @@ _NAME = re.compile(r"\A[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z", re.ASCII)
 
 
 def parse_channel(text: str) -> Channel | None:
-    """One channel as people write it; None where it is none."""
+    """Reads one channel as people write it; None if the text is no channel."""
     name, has_triggers, listed = text.partition("=")
     if not _NAME.match(name.strip()):
         return None

@@ -40,7 +40,7 @@ class Masks:
     key: bytes
 
     def over(self, value: Any) -> Any:
-        """The value without the data of Secrets; parts in which there is none are shared with it.
+        """The value without the data of Secrets; parts without Secrets are shared, not copied.
 
         Hidden are ``data`` and ``stringData`` of every Secret, also in a ``List`` and in annotations
         that hold objects as JSON; what ClusterValues set in one; what a ManifestWork's status says of a Secret, whose messages may

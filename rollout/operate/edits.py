@@ -47,7 +47,7 @@ class OptionError(ConfigError):
 
 
 def plain(fault: RolloutError) -> str:
-    """What a fault says to whoever has no command line."""
+    """The text of a fault for people without a command line."""
     return fault.plain if isinstance(fault, OptionError) else str(fault)
 
 

@@ -233,7 +233,7 @@ class _ReplicaSetPass(Pass):
         ]
 
     def _in_the_way(self, books: Sequence[RecordBook]) -> list[Write]:
-        """What has the name of a page or a revision that is to be written, and is none of this workload."""
+        """Deletes what has the name of a page or revision to be written but is not this workload's."""
         ref, pages = self.workload.ref, [write for book in books for write in book.leftovers()]
         self.notes += cleared_notes(ref, pages, [book.edited for book in books])
         found: list[Write] = [*pages]

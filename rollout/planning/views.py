@@ -53,7 +53,7 @@ class ReplicaSetView(WorkloadsView[ReplicaSetWorkload], Protocol):
     def revisions(self, workload: Ref) -> Mapping[str, Revision]: ...
 
     def occupant(self, revision: Ref, workload: Ref) -> Occupant | None:
-        """What has the name of a revision of the workload and is none, if anything."""
+        """The object with the name of a revision that is not the workload's, if there is one."""
         ...
 
     def is_available(self, cluster: str) -> bool:

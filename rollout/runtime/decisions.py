@@ -120,7 +120,7 @@ class DecisionLog:
     def _news(
         self, key: Key, rollout: Rollout, now: datetime
     ) -> tuple[dict[str, Standing | None], Rollout | None]:
-        """What this rollout's last line did not know yet; a snapshot is written where there is none."""
+        """The changes since this rollout's last line; without a last line a snapshot is written."""
         if self._lines >= self._most:
             self._turn_over()
         known = self._standings.get(key)

@@ -37,7 +37,7 @@ CONTROLLERS: Mapping[Kind, str] = {
 """Under whose name OCM's users know these events; all others are ``rollout-controller``'s."""
 
 WINDOW = timedelta(minutes=10)
-"""The same note again within this span is counted, not told anew."""
+"""A note that comes again within this span is counted; no new Event is written."""
 COUNT_EVERY = timedelta(seconds=30)
 """A count that has changed is written this often."""
 BURST, REFILL = 25, timedelta(seconds=10)

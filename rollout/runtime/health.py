@@ -94,7 +94,7 @@ def read_only(route: Route) -> Route:
 
 
 def refused(reviews: Reviews, request: Request) -> Response | None:
-    """Why whoever asked may not ``get`` this URL, as the hub's RBAC says; None where they may."""
+    """Why the hub's RBAC does not let the client ``get`` this URL; None if it does."""
     token = bearer_token(request)
     try:
         user = reviews.user(token) if token else None

@@ -149,7 +149,7 @@ class KubeIo:
             _raise_on(fault)
 
     def _leave(self, attempt: Attempt, request: ReadLabelled, errand: _Errand) -> None:
-        """It waits for a read that shows nothing left; whoever waits for the same kind shares it."""
+        """It waits for a read that shows nothing left; writes that wait for the same kind share this read."""
         place = request.kind, request.label[0]
         self._leaving.setdefault(place, deque()).append((attempt, request.label[1], errand))
         self._reads.post([Job(partial(self._look_for_what_is_left, *place))], errand.turn)

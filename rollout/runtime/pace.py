@@ -61,7 +61,7 @@ class Gathering:
         return min(usual, self._intervals.get(ref, usual))
 
     def is_due(self, ref: Ref, now: datetime) -> bool:
-        """Whether to plan the object now, of which news came; else a timer is set."""
+        """Whether to plan an object now after an event; if not, a timer is set."""
         soonest = now
         last = self._last_pass.get(ref)
         if last is not None:
@@ -75,7 +75,7 @@ class Gathering:
         return soonest <= now
 
     def is_over(self, ref: Ref, timer: str, now: datetime) -> bool:
-        """Whether to plan the object now, of which a timer fired; else it is set again, or was in vain."""
+        """Whether to plan an object now after its timer; if not, the timer is set again or was not needed."""
         if timer == _GATHERED:
             until = self._until.pop(ref, None)
             if until is None:

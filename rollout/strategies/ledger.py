@@ -320,7 +320,7 @@ class Ledger:
             self._censuses[at].enter(seat, after)
 
     def advance(self, now: datetime) -> None:
-        """Judge anew what time alone changes until this instant."""
+        """Judge again all clusters that time alone has changed until this instant."""
         while self._due and self._due[0][0] <= now:
             until, cluster = heapq.heappop(self._due)
             judged = self._judged.get(cluster)

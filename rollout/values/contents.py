@@ -58,7 +58,7 @@ class ClusterContents:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why no cluster can be rendered, in words for whoever wrote the values."""
+        """Why no cluster can be rendered, for the author of the values."""
         return self._rendering.problems if self._rendering is not None else ()
 
     @property

@@ -105,7 +105,7 @@ def value_program(text: str) -> ValueProgram:
 
 
 def evaluate(found: ValueProgram, variables: Mapping[str, Any]) -> tuple[Any | Failed, int]:
-    """The value as JSON, or why there is none; and the steps that it took."""
+    """The value as JSON, or why it has no value; and the steps that it took."""
     if found.run is None:
         return Failed(found.problem or "it has not been compiled"), 1
     evaluation = Evaluation(dict(variables), lambda *_: [])
