@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from rollout.account.states import Code, StageState, WorkloadState
 from rollout.model.waits import Reason
 from rollout.strategies.base import Phase
+from rollout.strategies.states import HEALTH_UNVERIFIED
 
 SIGNS: dict[Phase, str] = {
     Phase.SOAKED: "✔",
@@ -64,13 +65,18 @@ def in_flight(phases: Mapping[Phase, int]) -> int:
 
 
 def result(state: WorkloadState) -> str:
-    """How a rollout has ended, for a person: ``✔ done``, ``✖ failed: MaxFailuresExceeded``."""
+    """How a rollout has ended, for a person: ``✔ done``, ``✔ done, HealthUnverified``,
+    ``✖ failed: MaxFailuresExceeded``.
+    """
     sign = CODE_SIGNS[state.code]
     if state.reason == "Deleting":
         return f"{sign} being deleted"
     if state.reason == Reason.ROLLED_BACK and (undone := _UNDONE.search(state.message)):
         return f"{sign} undone by {undone[1]}"
-    return f"{sign} {_RESULTS[state.code]}" + ("" if state.is_done else f": {state.reason}")
+    if state.is_done:
+        doubt = f", {HEALTH_UNVERIFIED}" if HEALTH_UNVERIFIED in state.message else ""
+        return f"{sign} {_RESULTS[state.code]}{doubt}"
+    return f"{sign} {_RESULTS[state.code]}: {state.reason}"
 
 
 def status_line(key: str, state: WorkloadState) -> str:

@@ -79,7 +79,9 @@ def _group(
 
 
 LOST_WAIT = WaitAccount(
-    "Lost", None, "it comes back, a new revision is rolled out, or somebody skips it"
+    "Lost",
+    None,
+    "it comes back, a new revision is rolled out, or somebody skips it; until then it counts as failed",
 )
 
 

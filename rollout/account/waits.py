@@ -6,13 +6,13 @@ a sentence that says what ends it, and the instant at which time alone does, whe
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rollout.model.approvals import CLUSTER_GATE, Approval
 from rollout.model.waits import Reason, Scope, reason_of
 from rollout.rollouts.live import LiveRollout
 from rollout.strategies.base import Health, Phase, StageReport, Standing
-from rollout.strategies.judge import Judgement
+from rollout.strategies.judge import Judgement, limit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,10 @@ class WaitAccount:
     since: datetime | None
     ends: str
     until: datetime | None = None
+
+    def lasts(self, now: datetime) -> timedelta | None:
+        """How long it has been so; None where that is not known."""
+        return now - self.since if self.since is not None and self.since <= now else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,16 @@ def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> 
     if rejection is not None:
         ends = f"the server accepts the write; it is tried again then. It said: {rejection.message}"
         return WaitAccount("WriteRejected", standing.since, ends, rejection.retry_at)
-    return _measured(live, cluster, _touched(standing, judged))
+    found = _touched(standing, judged)
+    if judged.phase is Phase.FAILED and judged.reason in _BY_DEADLINE:
+        is_by_ledger = live.ledger.judgement(cluster) == judged  # OCM counts deadlines otherwise
+        limit = limit_of(standing.touched, live.ledger.rollout.timing) if is_by_ledger else None
+        found = replace(found, since=limit)
+    return _measured(live, cluster, found)
+
+
+_BY_DEADLINE = ("TimedOut", "Unreachable")
+"""Reasons that begin when the deadline passes, however long the cluster has been as it is."""
 
 
 def _taken_back(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 
+from rollout.account.groups import LOST_WAIT
 from rollout.account.interventions import Intervention, interventions, of_cluster
 from rollout.account.waits import WaitAccount, cluster_wait
 from rollout.analysis.placements import why_not
@@ -55,7 +56,7 @@ class ClusterShare:
 
     ``placement`` is the placementRef that owns it, "" where none selects it: then ``refused`` says
     why, by placement. ``place`` is where it stands among those waiting in its stage, from 1; 0 where
-    it is not waiting. ``cause`` is why it was touched, as the record has it. ``asked`` is what somebody
+    it is not waiting. A cluster that is lost has a phase, and no placement. ``cause`` is why it was touched, as the record has it. ``asked`` is what somebody
     asked of this cluster alone. ``values`` are those that the
     cluster has of its own.
     """
@@ -102,7 +103,7 @@ def explain_cluster(
     known = snapshot.fleet.clusters.cluster(name)
     refs = [ref for ref in snapshot.workloads() if only in (None, ref)]
     shares = tuple(_share(snapshot, ref, name, refusals) for ref in refs)
-    if known is None and not any(share.placement or share.work for share in shares):
+    if known is None and not any(s.placement or s.work or s.phase for s in shares):
         return None
     available = known.available if known is not None else None
     return ExplainedCluster(
@@ -125,9 +126,16 @@ def _share(
         work = WorkAccount(going, "", (), leaving=True)
     owner = workload.members.get(cluster, "")
     if not owner:
-        refused = _refused(snapshot, workload, cluster) if refusals(ref) else None
+        left = _left(workload, cluster)
         return ClusterShare(
-            kind=ref.kind.name, workload=ref.key, wanted=wanted, refused=refused, work=work
+            kind=ref.kind.name,
+            workload=ref.key,
+            wanted=wanted,
+            refused=_refused(snapshot, workload, cluster) if refusals(ref) else None,
+            stage=left or "",
+            phase=Phase.LOST if left is not None else None,
+            wait=LOST_WAIT if left is not None else None,
+            work=work,
         )
     live = workload.shares[owner].live
     title, report, place = _seat(live, cluster)
@@ -146,6 +154,17 @@ def _share(
         values=tuple(_masked(value) for value in workload.values_at(cluster)),
         asked=of_cluster(interventions(snapshot.fleet, workload, snapshot.now), cluster),
     )
+
+
+def _left(workload: Workload[PlacementShare], cluster: str) -> str | None:
+    """The title of the stage from which a cluster was lost; None where it is not, or was skipped."""
+    for share in workload.shares.values():
+        live = share.live
+        key = live.lost.get(cluster)
+        if key is not None and cluster not in live.ledger.rollout.skipped:
+            titles = {report.key: report.title for report in live.last.stages}
+            return titles.get(key) or next(iter(titles.values()), "")
+    return None
 
 
 def _wait(

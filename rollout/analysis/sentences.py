@@ -57,8 +57,8 @@ def share_facts(share: ClusterShare, now: datetime) -> list[tuple[str, str]]:
 
 
 def _reason(wait: WaitAccount, now: datetime) -> str:
-    held = f" for {age(now - wait.since)}" if wait.since is not None else ""
-    return wait.reason + held
+    lasts = wait.lasts(now)
+    return wait.reason + (f" for {age(lasts)}" if lasts is not None else "")
 
 
 def _carries(revision: str, wanted: str) -> str:

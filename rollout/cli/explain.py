@@ -96,7 +96,7 @@ def _troubled(account: WorkloadAccount) -> Iterator[str]:
                 each.name,
                 f"{SIGNS[each.phase]} {each.phase.value}",
                 each.wait.reason,
-                age(account.now - each.wait.since) if each.wait.since else "",
+                age(lasts) if (lasts := each.wait.lasts(account.now)) is not None else "",
                 *([ends_line(each.wait, account.now)] if len(ends) > 1 else []),
             )
             for each in found

@@ -246,7 +246,8 @@ def _cluster_info(cluster: ClusterAccount, now: datetime) -> str:
     if wait is None:
         return ""
     is_plain = wait.reason in (cluster.phase.value, "Soaking", "Progressing")
-    held = f"for {age(now - wait.since)}" if wait.since is not None else ""
+    lasts = wait.lasts(now)
+    held = f"for {age(lasts)}" if lasts is not None else ""
     told = " ".join(part for part in ("" if is_plain else wait.reason, held) if part)
     left = f"{age(max(wait.until - now, timedelta(0)))} left" if wait.until is not None else ""
     return ", ".join(part for part in (told, left) if part)

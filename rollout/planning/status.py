@@ -20,7 +20,7 @@ from rollout.rollouts.facts import Decided
 from rollout.rollouts.holds import missing_news
 from rollout.rollouts.replicaset_workload import ReplicaSetShare
 from rollout.strategies.base import NOTHING_CLOSED, Closed, Phase, StageReport, Step
-from rollout.strategies.states import is_verified
+from rollout.strategies.states import HEALTH_UNVERIFIED, is_verified
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,9 @@ def _done(replicaset: ReplicaSet, reports: Sequence[ShareReport]) -> WorkloadVer
         parts.append(f"{skipped} skipped")
     text = ", ".join(parts)
     if not is_verified(replicaset.template.rules):
-        text += "; HealthUnverified: the template has no Progressing rule, so success means applied"
+        text += (
+            f"; {HEALTH_UNVERIFIED}: the template has no Progressing rule, so success means applied"
+        )
     return WorkloadVerdict(Reason.COMPLETE_WITH_FAILURES if failed else Reason.COMPLETE, text)
 
 

@@ -82,6 +82,10 @@ def _digest(stamps: tuple[datetime | None, ...]) -> str:
     return hashlib.blake2b("/".join(map(str, stamps)).encode(), digest_size=6).hexdigest()
 
 
+HEALTH_UNVERIFIED = "HealthUnverified"
+"""What is said of a success that was not looked at."""
+
+
 def is_verified(rules: frozenset[str]) -> bool:
     """Whether success means more than that the objects exist (row 23: HealthUnverified)."""
     return names.PROGRESSING in rules

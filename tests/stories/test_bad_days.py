@@ -4,7 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from rollout.account.figures import result
+from rollout.account.words import age
 from rollout.analysis.clusters import explain_cluster
+from rollout.analysis.sentences import share_facts
 from rollout.analysis.snapshot import snapshot_of
 from rollout.clock import VirtualClock
 from rollout.errors import Invalid
@@ -181,6 +184,24 @@ def test_a_template_without_condition_rules_finishes_and_says_that_health_is_unv
     assert story.waves() == [(n * 12 * SEC, [f"c0{n}"]) for n in range(3)]
     assert said(story) == ("Complete", 0)
     assert "HealthUnverified" in story.message
+    assert result(story.state()) == "✔ done, HealthUnverified"
+
+
+def test_a_cluster_that_timed_out_is_told_since_its_deadline_and_not_since_its_touch() -> None:
+    strategy = make.progressive(maxConcurrency=1, progressDeadline="2m")
+    story = Story([*make.fleet(3), make.workload(strategy=strategy)], SILENT).to(10 * MIN)
+    since = f"Unreachable for {age(8 * MIN)}"
+
+    explained = explain_cluster(snapshot_of(story.hub, story.clock.now()), "c00")
+    assert explained is not None
+    assert dict(share_facts(explained.shares[0], explained.now))["Reason"] == since
+
+    story.strategy(make.progressive(maxConcurrency=1, progressDeadline="2h"))
+    story.on(MIN)
+    explained = explain_cluster(snapshot_of(story.hub, story.clock.now()), "c00")
+    assert explained is not None
+    reason = dict(share_facts(explained.shares[0], explained.now))["Reason"]
+    assert reason == "Unreachable", "the deadline of now says nothing of when that was"
 
 
 # -- what was asked for ------------------------------------------------------------------------

@@ -5,6 +5,9 @@ Each story has its lines in docs/bad-days.md.
 
 import pytest
 
+from rollout.analysis.clusters import explain_cluster
+from rollout.analysis.sentences import share_facts
+from rollout.analysis.snapshot import snapshot_of
 from rollout.errors import Denied, HubError, Invalid
 from rollout.model import names
 from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
@@ -150,6 +153,22 @@ def test_a_cluster_lost_in_flight_is_a_failure_until_the_revision_changes() -> N
 
     story.template(make.template("2"))
     assert said(story.end()) == ("Complete", 0)
+
+
+def test_who_asks_about_a_lost_cluster_reads_that_it_was_lost_and_counts_as_failed() -> None:
+    strategy = make.progressive(mandatory=["canary"], minSuccessTime="5m")
+    agents = only("c00", offline=[{"from": "1m"}], availability="Unknown")
+    story = Story([*make.fleet(4, canary=2), make.workload(strategy=strategy)], agents).to(2 * MIN)
+    story.lose("c00")
+    story.end()
+
+    explained = explain_cluster(snapshot_of(story.hub, story.clock.now()), "c00")
+
+    assert explained is not None
+    facts = dict(share_facts(explained.shares[0], explained.now))
+    assert facts["Not selected"]
+    assert (facts["Stage"], facts["Phase"], facts["Reason"]) == ("canary #0", "✖ Lost", "Lost")
+    assert facts["Waiting for"].endswith("until then it counts as failed")
 
 
 def test_a_lost_cluster_that_comes_back_is_lost_no_more() -> None:

@@ -45,6 +45,7 @@ EVENTS = {
 """Reasons of Events, in `rollout events` and on a hub."""
 
 REASONS = {
+    "HealthUnverified": "It is rolled out, and its template has no `Progressing` rule, so success means that the objects exist. It stands in the message, and in the result of `rollout list`.",
     "Overridden": "CalendarsFollowed=False: a person lets the workload past all calendars; the message says until when.",
     "AsExpected": "PlacementVerified, ManifestworkApplied: nothing is wrong.",
     "NotAsExpected": "PlacementVerified, ManifestworkApplied: something is not as asked for; the message says what.",

@@ -44,8 +44,8 @@ STAGE      STATUS     CLUSTERS   AT ONCE        MAY FAIL   NOW
 the rest   ✖ Halted   6          50% of 6 = 3   1          ✔ 2 soaked  ✖ 2 failed  • 2 waiting
 
 CLUSTER   PHASE      REASON        FOR
-c2        ✖ Failed   Unreachable   10m
-c3        ✖ Failed   Unreachable   10m
+c2        ✖ Failed   Unreachable   24s
+c3        ✖ Failed   Unreachable   24s
   until it recovers and soaks, a fix is rolled out, or somebody skips it (`rollout skip`) or has it tried again (`rollout retry`)
 """
     )

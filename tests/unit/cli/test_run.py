@@ -48,7 +48,7 @@ def test_a_rollout_runs_to_its_end_on_virtual_time_without_any_file_of_state(
 
     lines = result.stdout.splitlines()
     assert result.exit_code == 0
-    assert lines[-1].split()[:6] == ["default/web", "✔", "done", "3", "3", "0"]
+    assert lines[-1].split()[:6] == ["default/web", "✔", "done,", "HealthUnverified", "3", "3"]
     assert [line for line in lines if line.endswith("the rest: 3/3 soaked, passed")]
     assert [file.name for file in tmp_path.iterdir()] == ["a.yaml"]
 
@@ -92,7 +92,8 @@ def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_been(tmp_path: Path) ->
     again = run("run", "--clock", "virtual", state=state)
 
     assert again.exit_code == 0
-    assert again.stdout.splitlines()[-1].split()[:5] == ["default/web", "✔", "done", "3", "3"]
+    done = ["default/web", "✔", "done,", "HealthUnverified", "3", "3"]
+    assert again.stdout.splitlines()[-1].split()[:6] == done
 
 
 def test_a_second_run_on_the_same_state_is_refused_while_the_first_one_runs(

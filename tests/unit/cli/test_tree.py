@@ -69,8 +69,8 @@ Waiting for:  a fix is rolled out, maxFailures is raised, or failed clusters are
 NAME           STATUS                 CLUSTERS  INFO
 ⟳ default/web  ✖ MaxFailuresExceeded  2/6
 └──□ the rest  ✖ Halted               2/6       2 failed, 1 allowed
-   ├── c2      ✖ Failed                         Unreachable for 10m
-   ├── c3      ✖ Failed                         Unreachable for 10m
+   ├── c2      ✖ Failed                         Unreachable for 24s
+   ├── c3      ✖ Failed                         Unreachable for 24s
    └──…                                         ✔ 2 soaked  • 2 waiting
 """
     )
