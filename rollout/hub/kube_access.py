@@ -41,7 +41,7 @@ PLUGIN_SECONDS = 60.0
 class Access:
     """What a person said about the server: nothing means $KUBECONFIG, ~/.kube/config or the pod's own.
 
-    ``kubeconfig``: a file, or several joined by ``:`` as kubectl takes them. ``token``: a bearer token
+    ``kubeconfig``: one file, as kubectl takes it: only $KUBECONFIG is a list. ``token``: a bearer token
     that takes the place of whatever credentials these name; only where the server is follows from them.
     """
 
@@ -172,9 +172,11 @@ def _contents(configuration: Any) -> tuple[bytes, ...]:
 
 async def credentials(access: Access) -> Credentials:
     """Read the configuration. Raises: ConfigError where there is none, or it cannot be used."""
-    for each in (access.kubeconfig or "").split(os.pathsep):
-        if each and not Path(each).is_file():  # the client prints a line of its own about it
-            raise ConfigError(f"there is no kubeconfig {each}: give an existing file")
+    named = access.kubeconfig
+    if named and not Path(named).is_file():  # the client prints a line of its own about it
+        raise ConfigError(f"there is no kubeconfig {named}: give an existing file")
+    if named and os.pathsep in named:  # the client would take it for a list
+        raise ConfigError(f"cannot read kubeconfig {named}: its name has a {os.pathsep!r} in it")
     configuration = client.Configuration()
     configuration.retries = None  # retries are ours
     loader, token_file = None, None
@@ -226,7 +228,8 @@ def _unusable(access: Access, error: Exception) -> str:
 
 def _files_of(access: Access) -> list[Path]:
     """The kubeconfigs that are there, of those that are named or of the usual ones."""
-    named = (access.kubeconfig or str(config.KUBE_CONFIG_DEFAULT_LOCATION)).split(os.pathsep)
+    usual = str(config.KUBE_CONFIG_DEFAULT_LOCATION).split(os.pathsep)
+    named = [access.kubeconfig] if access.kubeconfig else usual
     return [path for each in named if (path := Path(each).expanduser()).is_file()]
 
 

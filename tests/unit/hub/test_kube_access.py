@@ -419,6 +419,17 @@ def test_a_kubeconfig_that_is_not_there_is_an_error_and_no_line_of_the_client(
     assert (capfd.readouterr(), caplog.records) == (("", ""), [])
 
 
+def test_a_kubeconfig_that_is_named_is_one_file_and_no_list(tmp_path: Path) -> None:
+    path = config_of(tmp_path, "http://127.0.0.1:1")
+    both = f"{path}:{path}"
+
+    assert refused(both) == f"there is no kubeconfig {both}: give an existing file"
+
+    odd = Path(f"{path}:odd")
+    odd.write_text(Path(path).read_text())
+    assert refused(str(odd)) == f"cannot read kubeconfig {odd}: its name has a ':' in it"
+
+
 EXEC = "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: %s, args: [-c, %s]}}"
 
 
