@@ -126,6 +126,8 @@ def rollback_line(back: RollbackAccount, now: datetime) -> str:
         f"{back.failed} failed on the way",
         f"{len(back.stuck)} have nothing to go back to",
     ]
+    if not (back.total or back.held or back.stuck):
+        counts[0] = "no cluster had to go back"
     shown = [counts[0], *(each for each in counts[1:] if not each.startswith("0 "))]
     return f"{began}: {', '.join(shown)}"
 

@@ -200,6 +200,8 @@ def going_back(
     if found.hold is not None:
         return Wait(found.hold.reason, f"{found.hold.message}{kept}")
     counts = f"{found.back} of {found.total} clusters rolled back"
+    if found.is_done and not found.total:
+        counts = f"no cluster {'could' if found.held or found.stuck else 'had to'} go back"
     if found.failed:
         counts += f", {found.failed} failed on the way"
     if found.shut is not None:

@@ -54,6 +54,20 @@ def test_a_rollback_is_over_when_it_is_over_in_every_placement() -> None:
     assert told(story) == ["RollbackStarted", "RollbackCompleted"]
 
 
+def test_a_rollback_of_what_no_cluster_had_says_that_none_had_to_go_back() -> None:
+    story = rolled_out(2)
+    story.annotate(names.PAUSED, "true")
+    story.template(make.template("3"))
+    story.on(10 * SEC)
+    story.annotate(names.UNDO, revision(story))
+    story.annotate(names.PAUSED, "false")
+    story.on(2 * MIN)
+
+    (text,) = (n.message for n in story.notes if n.reason == "RollbackCompleted")
+    assert "(somebody asked to undo it): no cluster had to go back; it is barred" in text
+    assert text == story.message
+
+
 def barred_in_the_first() -> Story:
     """Version 2 is in both placements, and fails in the second one only."""
     slow = make.progressive(maxConcurrency=1, minSuccessTime="30m", progressDeadline="1h")
