@@ -54,11 +54,6 @@ UNTRIED: Mapping[tuple[str, Right], str] = {
     ): "no workload here names one of those"
     for resource in ("analysistemplates", "clusteranalysistemplates")
     for verb in ("list", "watch")
-} | {
-    (
-        "rollout-controller",
-        Right("multicluster.x-k8s.io", "placementdecisions", "delete"),
-    ): "no test here takes all clusters of a published page away",
 }
 """Rights that no test uses with the account itself, and why."""
 SELDOM = {("rollout-controller", Right("events.k8s.io", "events", "get"))}

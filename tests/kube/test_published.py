@@ -9,7 +9,14 @@ import yaml
 from rollout.errors import Gone
 from rollout.hub.kube import KubeHub
 from rollout.model.inventory import PUBLISHER
-from rollout.model.kinds import CLUSTER_PROFILE, MANAGED_CLUSTER, SHARED_DECISION, Ref
+from rollout.model.kinds import (
+    CLUSTER_PROFILE,
+    MANAGED_CLUSTER,
+    PLACEMENT,
+    SHARED_DECISION,
+    Obj,
+    Ref,
+)
 from tests.kube.cluster import Cluster
 from tests.kube.processes import QUICK, Process, install, kind_of, kubeconfig_of
 from tests.kube.setting import CRD, CRDS, eventually, install_crds, is_gone
@@ -55,6 +62,9 @@ def test_readers_of_sig_multicluster_are_told_who_is_selected(
             for each in obj["decisions"]
         ]
 
+    def pages() -> int:
+        return len(admin.list(SHARED_DECISION, tenant.name).items)
+
     def profiles() -> dict[str, str]:
         return {
             obj["metadata"]["name"]: condition["status"]
@@ -73,6 +83,14 @@ def test_readers_of_sig_multicluster_are_told_who_is_selected(
 
     admin.delete(tenant.ref(SHARED_DECISION, published["metadata"]["name"]))
     eventually("it is published again", lambda: told() == [one, three])
+
+    placement = tenant.ref(PLACEMENT, "p")
+    one_each: Obj = {"groupStrategy": {"clustersPerDecisionGroup": 1}}
+    admin.patch(placement, {"spec": {"decisionStrategy": one_each}})
+    eventually("a page for each group", lambda: pages() == 2)
+    admin.patch(placement, {"spec": {"decisionStrategy": None}})
+    eventually("a page from which all clusters were taken goes", lambda: pages() == 1)
+    assert told() == [one, three]
 
     named = Ref(CLUSTER_PROFILE, f"{tenant.name}/{one}")
     admin.patch(named, {"metadata": {"labels": {"x-k8s.io/cluster-manager": None}}})
