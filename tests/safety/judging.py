@@ -250,6 +250,7 @@ class PlanJudge:
             mine = [c for c in touched if c in stage.members]
             if not is_open:
                 self.counts["S5.later_stage_waits"] += 1
+                self.counts["S5.named_twice"] += rollout.named_again > 0
                 if mine:
                     lost = "S17" if rollout.lost else "S5"
                     self.blame(lost, f"{mine} in {stage.key!r} before earlier stages have passed")

@@ -19,7 +19,9 @@ def unproven(rollout: Readings, touched: list[str], forward: list[str], verdicts
     counts, blame = verdicts
     waiting = [c for c in rollout.selected if rollout.current(c) is None]
     is_empty = rollout.plan.hold == "MandatoryGroupEmpty"
+    is_first = all(rollout.carries(c) is None for c in rollout.selected)
     counts["S19.unsettled"] += rollout.may_be_half and bool(waiting)
+    counts["S19.first_decisions"] += rollout.may_be_half and bool(waiting) and is_first
     counts["S19.empty_group"] += is_empty
     if rollout.may_be_half and touched:
         blame("S19", f"{touched} are touched while decisions are not still")

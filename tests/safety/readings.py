@@ -41,6 +41,7 @@ class Readings:
     terms: Terms | None = None
     groups: Groups | None = None
     total: int = 0
+    named_again: int = 0  # clusters that a decision names after another one has
     named: frozenset[str] = frozenset()
     hold: str = ""
     bad: str = ""  # why what is asked for now cannot be honoured

@@ -28,6 +28,7 @@ from tests.safety.terms import (
     QUIET,
     Groups,
     Waits,
+    clusters_on,
     decided_by_others,
     groups_of,
     is_paused,
@@ -334,6 +335,8 @@ class Told:
             rollout.groups = before if rollout.groups is not None else None
             return
         groups, rollout.forgotten = groups_of(pages), False
+        named = sum(len(clusters_on(page)) for page in pages)
+        rollout.named_again = named - sum(map(len, groups.values()))
         quiet_until = self._quiet_until(self.changed_at.get(rollout.name, now), now)
         if decided_by_others(placement) and now < quiet_until:
             rollout.quiet_until = quiet_until
