@@ -1,9 +1,12 @@
 """How does the hub reach a server? Tokens and who renews them, kubeconfigs, pods, proxies."""
 
+import http.server
+import ssl
+import subprocess
 import threading
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +67,82 @@ def test_a_token_that_ran_out_is_renewed_by_its_plugin_and_the_request_repeated(
     assert last.startswith("Bearer token-")
     assert last != first
     assert facade.count("create") == 2
+
+
+def certificate(folder: Path, name: str) -> tuple[bytes, bytes]:
+    """A certificate of this name, signed by itself, and its key."""
+    files = [folder / f"{name}.crt", folder / f"{name}.key"]
+    words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    words += ["-days", "2", "-subj", f"/CN={name}", "-out", str(files[0]), "-keyout", str(files[1])]
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+    return files[0].read_bytes(), files[1].read_bytes()
+
+
+@contextmanager
+def asking_for_certificates(folder: Path, *known: str) -> Iterator[tuple[str, list[str]]]:
+    """A server that lets in whose certificates these are; its address, and who has asked it."""
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            assert isinstance(self.connection, ssl.SSLSocket)
+            subject = (self.connection.getpeercert() or {}).get("subject", ())
+            asked.extend(value for ((_, value),) in subject)  # type: ignore[misc, str-unpack]
+            body = b'{"metadata": {"resourceVersion": "1"}, "items": []}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    certificate(folder, "server")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.crt", folder / "server.key")
+    context.verify_mode = ssl.CERT_REQUIRED
+    for name in known:
+        context.load_verify_locations(folder / f"{name}.crt")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield f"https://127.0.0.1:{server.server_address[1]}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_client_certificate_whose_files_were_renewed_is_read_again_once_its_key_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube_access, "REFRESH_SECONDS", 0.0)
+    first, second = certificate(tmp_path, "first"), certificate(tmp_path, "second")
+    cert, key = tmp_path / "client.crt", tmp_path / "client.key"
+    cert.write_bytes(first[0])
+    key.write_bytes(first[1])
+    with asking_for_certificates(tmp_path, "first", "second") as (address, asked):
+        path = config_of(tmp_path, address, f"{{client-certificate: {cert}, client-key: {key}}}")
+        text = (
+            Path(path)
+            .read_text()
+            .replace("cluster: {server", "cluster: {insecure-skip-tls-verify: true, server")
+        )
+        Path(path).write_text(text)
+        with closing(KubeHub(Access(path))) as hub:
+            hub.list(CONFIG_MAP)
+            cert.write_bytes(second[0])  # its key is still to come
+            for _ in range(3):
+                hub.list(CONFIG_MAP)
+            before = set(asked)
+            key.write_bytes(second[1])
+            until(lambda: bool(hub.list(CONFIG_MAP)) and asked[-1] == "second")
+
+    assert before == {"first"}
 
 
 @dataclass(frozen=True)
