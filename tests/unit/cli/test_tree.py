@@ -24,6 +24,7 @@ from rollout.hub.sqlite import SqliteHub
 from rollout.model.kinds import KINDS, REPLICA_SET, Obj, Ref, ref_of
 from rollout.strategies.base import Phase
 from tests.kube.facade import Facade, serving
+from tests.support import make
 from tests.support.halted import HEALTHY, ran
 from tests.support.shapes import (
     MIN,
@@ -35,6 +36,7 @@ from tests.support.shapes import (
     placement,
     run,
     workload,
+    write,
 )
 
 WEB = Ref(REPLICA_SET, "default/web")
@@ -85,6 +87,21 @@ def test_a_tree_can_be_had_once_and_with_every_cluster(done: Path) -> None:
     assert [line.split()[1] for line in every.stdout.splitlines()[-6:]] == [
         f"c{i}" for i in range(1, 7)
     ]
+
+
+def test_a_mandatory_group_without_a_cluster_has_its_line_and_says_that_it_holds(
+    tmp_path: Path,
+) -> None:
+    fleet = [obj for obj in make.fleet(3) if obj["kind"] != "Placement"]
+    web = make.workload(strategy=make.progressive(mandatory=["canary"]))
+    file = write(tmp_path / "fleet.yaml", *fleet, make.placement(groups=("canary",)), web)
+    state = tmp_path / "state.db"
+    assert run("run", "-f", file, "--clock", "virtual", state=state).exit_code == 4
+
+    tree = run("get", "web", "-o", "tree", state=state).stdout
+
+    assert "\n├──□ canary    ‖ Held                 0/0       MandatoryGroupEmpty\n" in tree
+    assert "\n└──□ the rest  ‖ Held                 0/3       MandatoryGroupEmpty\n" in tree
 
 
 def test_a_name_alone_has_a_tree_too(done: Path) -> None:
