@@ -9,7 +9,7 @@ from datetime import datetime
 
 from rollout.model import names
 from rollout.model.kinds import Obj
-from tests.safety.objects import instant
+from tests.safety.instants import instant
 
 
 @dataclass(frozen=True, slots=True)

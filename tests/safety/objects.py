@@ -9,6 +9,7 @@ from rollout.model.names import (
     PLACEMENT_LABEL,
     SCHEDULING_DISABLED,
 )
+from tests.safety.instants import instant
 from tests.safety.windows import zone_label
 
 NAMESPACE = "default"
@@ -91,11 +92,6 @@ def page(placement_name: str, name: str, index: int, group: str) -> Obj:
 
 def instant_of(obj: Obj, annotation: str) -> datetime | None:
     return instant((obj["metadata"].get("annotations") or {}).get(annotation))
-
-
-def instant(text: object) -> datetime | None:
-    """As objects say it, in UTC; None where they say none."""
-    return datetime.fromisoformat(text) if isinstance(text, str) else None
 
 
 def wire(at: datetime) -> str:

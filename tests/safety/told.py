@@ -20,6 +20,7 @@ from rollout.model.names import OVERRIDE_CALENDARS, PLACEMENT_LABEL, SEMANTICS
 from tests.safety import objects
 from tests.safety.allowed import allow
 from tests.safety.asked import asked_in, is_over, said_of
+from tests.safety.instants import instant
 from tests.safety.model import Rollout
 from tests.safety.readings import Span
 from tests.safety.subject import Carried, Subject
@@ -190,11 +191,9 @@ class Told:
         """
         mine = {r.fingerprint for r in self.rollouts.values() if r.fingerprint and not r.bad}
         said = (self.objects[ref]["spec"] for ref in self.known(APPROVAL))
-        ends = [objects.instant(s.get("expires")) for s in said if s["revision"] in mine]
+        ends = [instant(s.get("expires")) for s in said if s["revision"] in mine]
         found = [("what somebody said ends", at) for at in ends if at is not None and at > now]
-        until = [
-            objects.instant(self.objects[ref]["spec"].get("until")) for ref in self.known(FREEZE)
-        ]
+        until = [instant(self.objects[ref]["spec"].get("until")) for ref in self.known(FREEZE)]
         ahead = [at for at in until if at is not None and at > now]
         if ahead and None not in until:
             found.append(("the freeze ends", max(ahead)))

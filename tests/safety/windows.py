@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from rollout.model.instants import parse_instant
 from rollout.model.kinds import Obj, Ref
+from tests.safety.instants import instant
 from tests.support import zone_files
 from tests.support.calendar_oracle import Minutes, count_open
 
@@ -72,7 +72,7 @@ class Windows:
 
 def is_past(notes: Mapping[str, str], annotation: str, now: datetime) -> bool:
     """Whether a person lets the workload past all calendars."""
-    until = parse_instant(notes.get(annotation))
+    until = instant(notes.get(annotation))
     return until is not None and now < until <= now + LONGEST_OVERRIDE
 
 
@@ -84,7 +84,7 @@ def _broken(before: _Decides | None, status: Obj, now: datetime) -> _Decides:
     """A calendar that cannot be read: as it was before, and for a new process as its status says."""
     if before is not None:
         return _Decides(before.spec, before.since or now)
-    since = parse_instant(status.get("unreadableSince")) or now
+    since = instant(status.get("unreadableSince")) or now
     kept = status.get("lastReadable")
     return _Decides(json.loads(kept) if kept else None, since)
 
@@ -130,7 +130,7 @@ def _is_open(windows: str, zone: str, at: datetime) -> bool:
 
 
 def _covers(window: Obj, at: datetime) -> bool:
-    start, end = parse_instant(window["from"]), parse_instant(window["until"])
+    start, end = instant(window["from"]), instant(window["until"])
     assert start is not None
     assert end is not None
     return start <= at.replace(microsecond=0) < end
