@@ -9,17 +9,18 @@ import gc
 import os
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.virtual import documents
 from rollout.model.kinds import (
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     MANIFEST_WORK,
     REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Ref,
     ref_of,
 )
@@ -37,28 +38,54 @@ def resident() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE_MB
 
 
-def grown() -> float:
-    """Megabytes between the first quarter and the end."""
-    *fleet, workload = documents(CLUSTERS)
-    simulation = Simulation(fleet)
-    sizes: list[float] = []
-    numbers = iter(range(WORKLOADS))
-    while names := [f"w{number}" for number in islice(numbers, TOGETHER)]:
+class Coming:
+    """Workloads that are created, rolled out and deleted, some of them at a time."""
+
+    def __init__(self) -> None:
+        *fleet, self._workload = documents(CLUSTERS)
+        self._simulation = Simulation(fleet)
+        self._numbers = count()
+
+    def and_going(self, together: int) -> None:
+        """So many more. At the end nothing of them is on the hub."""
+        simulation, hub = self._simulation, self._simulation.hub
+        names = [f"w{number}" for number in islice(self._numbers, together)]
         for name in names:
-            simulation.add({**workload, "metadata": {"name": name, "namespace": "default"}})
+            simulation.add({**self._workload, "metadata": {"name": name, "namespace": "default"}})
         simulation.run()
-        hub = simulation.hub
-        assert len(hub.list(MANIFEST_WORK).items) == CLUSTERS * len(names)
+        assert len(hub.list(MANIFEST_WORK).items) == CLUSTERS * together
+        assert len(hub.list(ROLLOUT_RECORD).items) >= together
+        assert len(hub.list(ROLLOUT_REVISION).items) >= together
         for name in names:
             hub.delete(Ref(REPLICA_SET, f"default/{name}"))
         simulation.run()
         assert hub.list(MANIFEST_WORK).items == hub.list(REPLICA_SET).items == ()
-        for kind in (CONFIG_MAP, CONTROLLER_REVISION):  # as the garbage collector does
+        for kind in (ROLLOUT_RECORD, ROLLOUT_REVISION):  # as the garbage collector does
             for obj in hub.list(kind).items:
                 hub.delete(ref_of(kind, obj))
         simulation.run()
+
+
+def grown() -> float:
+    """Megabytes between the first quarter and the end."""
+    workloads = Coming()
+    sizes: list[float] = []
+    for _ in range(WORKLOADS // TOGETHER):
+        workloads.and_going(TOGETHER)
         sizes.append(resident())
     return sizes[-1] - sizes[len(sizes) // 4 - 1]
+
+
+def kept(first: int, then: int) -> float:
+    """Bytes that Python keeps of each of the later workloads, after so many first ones."""
+    workloads = Coming()
+    tracemalloc.start()
+    sizes: list[int] = []
+    for together in (first, then):
+        workloads.and_going(together)
+        gc.collect()
+        sizes.append(tracemalloc.get_traced_memory()[0])
+    return (sizes[1] - sizes[0]) / then
 
 
 def run() -> Iterator[Figure]:
