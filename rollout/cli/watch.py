@@ -150,8 +150,8 @@ class Watch:
         """Ends a watch of what is not there; what is typed without its kind may be an add-on."""
         addon = Ref(CLUSTER_MANAGEMENT_ADDON, self._ref.name)
         if self._ref.kind is REPLICA_SET and addon.name in self._addons():
-            return Stop(Code.FAILED, f"{self._ref} is not there, but there is an add-on of that name:"
-                        f" rollout get cma {addon.name} --watch")  # fmt: skip
+            said = f"{self._ref} is not there, but there is an add-on of that name"
+            return Stop(Code.FAILED, f"{said}: rollout get cma {addon.name} --watch")
         return missing(self._ref)
 
     def _addons(self) -> list[str]:
@@ -200,8 +200,10 @@ class Watch:
                 if code in _ENDS:
                     self._await(account, show, wall, doubted_until)
                 elif not self._await(account, show, wall, end):
-                    complain(f"{self._ref.key} is not done after {age(timeout or timedelta())};"
-                             " watch longer with --timeout")  # fmt: skip
+                    waited = age(timeout or timedelta())
+                    complain(
+                        f"{self._ref.key} is not done after {waited}; watch longer with --timeout"
+                    )
                     return code
 
     def _await(

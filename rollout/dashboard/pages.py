@@ -78,15 +78,28 @@ class RolloutPages:
         ]
         tells = asked.may("list", ROLLOUT_NOTIFICATION, ref.namespace)
         return asked.page(
-            "rollout.html", account=found.account, found=found, ref=ref, verbs=verbs, address=address, seen=revisions_of(found.account),
-            approval_at=lambda gate: approval_at(asked, ref, found.account, gate), cluster_gate=cluster_gate,
-            phase=phase, clusters=found.clusters,
+            "rollout.html",
+            account=found.account,
+            found=found,
+            ref=ref,
+            verbs=verbs,
+            address=address,
+            seen=revisions_of(found.account),
+            approval_at=lambda gate: approval_at(asked, ref, found.account, gate),
+            cluster_gate=cluster_gate,
+            phase=phase,
+            clusters=found.clusters,
             revisions=REVISIONS.page(found.history.revisions, query),
-            may_clusters=asked.may("get", MANAGED_CLUSTER), workload_word=workload_word,
-            timeline=self._timelines.of(asked, ref), decides=self._timelines.has_decisions, analyses=runs_of(asked, ref), most_named=MOST_NAMED,
-            channels=found.account.channels if tells else (), channel_head=CHANNEL_HEAD,
+            may_clusters=asked.may("get", MANAGED_CLUSTER),
+            workload_word=workload_word,
+            timeline=self._timelines.of(asked, ref),
+            decides=self._timelines.has_decisions,
+            analyses=runs_of(asked, ref),
+            most_named=MOST_NAMED,
+            channels=found.account.channels if tells else (),
+            channel_head=CHANNEL_HEAD,
             foreseen=not found.account.done and found.account.code is not Code.FAILED,
-        )  # fmt: skip
+        )
 
 
 def _rollout(reading: HubReading, ref: Ref, phase: Phase | None, wish: TableQuery) -> RolloutPage:

@@ -41,7 +41,8 @@ from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, UNFINISHED, Note, Plan, Write
 from rollout.planning.removals import Removals, cleanup, counted, removals
 from rollout.planning.revisions import kept_contents, revision_ref, spec_kept
-from rollout.planning.status import ShareReport, is_nearly_done, status_of
+from rollout.planning.standing import ShareReport
+from rollout.planning.status import is_nearly_done, status_of
 from rollout.planning.views import ReplicaSetView
 from rollout.rollouts.book import RecordBook
 from rollout.rollouts.facts import Decided

@@ -4,69 +4,18 @@ Our tally adds up to the clusters selected (S12). Source: OCM ManifestWorkReplic
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from rollout.model import names
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
-from rollout.model.waits import Reason, Wait
+from rollout.model.waits import Reason, Scope, Wait
 from rollout.model.writes import PatchStatus
 from rollout.planning.passes import followed
 from rollout.planning.revisions import told_revisions
-from rollout.planning.stops import PlacementStop, is_against_placement
-from rollout.rollouts.facts import Decided
-from rollout.rollouts.holds import missing_news
-from rollout.rollouts.replicaset_workload import ReplicaSetShare
-from rollout.strategies.base import NOTHING_CLOSED, Closed, Phase, StageReport, Step
-from rollout.strategies.states import HEALTH_UNVERIFIED, is_verified
-
-
-@dataclass(frozen=True, slots=True)
-class ShareReport:
-    """One placementRef with what is decided; ``touched`` clusters are being written to in this pass."""
-
-    share: ReplicaSetShare
-    decided: Decided
-    touched: int
-
-    @property
-    def step(self) -> Step:
-        return self.decided.step
-
-    @property
-    def carrying(self) -> int:
-        """Clusters that carry the revision once this pass has been written.
-
-        One that is touched again carries it already; one that is given back what it had, no more.
-        """
-        live, retreat = self.share.live, self.decided.retreat
-        again = sum(live.carries(cluster) for cluster in self.step.touch)
-        leaving = sum(live.carries(cluster) for cluster, _ in retreat.touch) if retreat else 0
-        return self.share.counts.updated + self.touched - again - leaving
-
-    @property
-    def is_evaluated(self) -> bool:
-        """Whether there is anything to count: its placement and strategy could be read, or once could."""
-        unread = self.share.hold is not None and self.share.hold.reason in _UNREAD
-        return bool(self.share.selected) or not unread
-
-
-_UNREAD = (Reason.PLACEMENT_NOT_FOUND, Reason.MISCONFIGURED)
-
-
-@dataclass(frozen=True, slots=True)
-class WorkloadVerdict:
-    """How the workload stands as a whole: the reason of our conditions, and a sentence."""
-
-    reason: Reason
-    message: str
-
-    @property
-    def is_complete(self) -> bool:
-        return self.reason.is_done
-
+from rollout.planning.standing import ShareReport, WorkloadVerdict, judge_workload, uncounted
+from rollout.strategies.base import NOTHING_CLOSED, Closed
 
 _FAILING = frozenset(
     {
@@ -176,126 +125,6 @@ def _verdicts(status: Obj) -> frozenset[tuple[object, ...]]:
     return frozenset(tuple(map(c.get, kept)) for c in status.get("conditions") or ())
 
 
-def judge_workload(
-    replicaset: ReplicaSet,
-    reports: Sequence[ShareReport],
-    hold: Wait | None,
-    brake: Wait | None,
-) -> WorkloadVerdict:
-    """One reason for the whole: what stops it, else what it waits for, else that it is done."""
-    if hold is not None:
-        return WorkloadVerdict(hold.reason, hold.message)
-    stops = [stop for report in reports if (stop := _stop(report, brake)) is not None]
-    if stops:
-        told = min(stops, key=lambda stop: stop.rank)
-        return WorkloadVerdict(told.wait.reason, f"placement {told.placement}: {told.wait.message}")
-    if brake is not None:
-        return WorkloadVerdict(brake.reason, brake.message)
-    for report in reports:
-        for stage in report.step.stages:
-            if stage.blocked == Reason.CONCURRENCY_ZERO:
-                where = f"placement {report.share.ref.name}, {stage.title}"
-                return WorkloadVerdict(
-                    Reason.CONCURRENCY_ZERO, f"{where}: maxConcurrency is zero; raise it to go on"
-                )
-    for report in reports:
-        if report.step.gate is not None:
-            gate = report.step.gate
-            return WorkloadVerdict(
-                gate.reason, f"placement {report.share.ref.name}: {gate.message}"
-            )
-    return _under_way(reports) or _done(replicaset, reports)
-
-
-def _stop(report: ShareReport, brake: Wait | None) -> PlacementStop | None:
-    """What stops one placement; None where nothing does."""
-    goes_back = report.decided.head.rollback is not None
-    back = report.step.hold if goes_back else None
-    wait = report.share.hold or back or report.step.halt or report.step.hold
-    if wait is None or _is_owned_elsewhere(report):
-        return None
-    if brake is not None and wait.reason == Reason.NO_TARGETS:  # the brake says what can be done
-        return None
-    return PlacementStop(report.share.ref.name, wait, goes_back=goes_back)
-
-
-def _under_way(reports: Sequence[ShareReport]) -> WorkloadVerdict | None:
-    """What is still to come; None where all is done."""
-    if not reports:
-        return WorkloadVerdict(Reason.ROLLING_OUT, "no placement has been read yet")
-    waits = [text for report in reports for text in _waits(report)]
-    if not waits:
-        return None
-    unheard = missing_news(reports[0].share.live.ledger.rollout.timing)
-    notes = [*_uncounted(reports), *([unheard] if unheard else [])]
-    return WorkloadVerdict(Reason.ROLLING_OUT, "; ".join([*waits, *notes]))
-
-
-def _uncounted(reports: Sequence[ShareReport], *, outdated: bool = False) -> list[str]:
-    """What agents say and does not count (row 10); of an older generation there is much in passing."""
-    unstamped = sum(report.share.counts.unstamped for report in reports)
-    old = sum(report.share.counts.outdated for report in reports) if outdated else 0
-    found = []
-    if unstamped:
-        found.append(
-            f"{unstamped} works have conditions without observedGeneration, which do not count"
-        )
-    if old:
-        found.append(f"{old} works have conditions of another generation, which do not count")
-    return found
-
-
-def _done(replicaset: ReplicaSet, reports: Sequence[ShareReport]) -> WorkloadVerdict:
-    soaked = sum(report.step.count(Phase.SOAKED) for report in reports)
-    failed = sum(report.step.count(p) for report in reports for p in (Phase.FAILED, Phase.LOST))
-    skipped = sum(report.step.count(Phase.SKIPPED) for report in reports)
-    parts = [f"{soaked} clusters succeeded"]
-    if failed:
-        parts.append(f"{failed} failed within budget")
-    if skipped:
-        parts.append(f"{skipped} skipped")
-    text = ", ".join(parts)
-    if not is_verified(replicaset.template.rules):
-        text += (
-            f"; {HEALTH_UNVERIFIED}: the template has no Progressing rule, so success means applied"
-        )
-    return WorkloadVerdict(Reason.COMPLETE_WITH_FAILURES if failed else Reason.COMPLETE, text)
-
-
-def _is_owned_elsewhere(report: ShareReport) -> bool:
-    """Whether all that the placement selects belongs to earlier placementRefs (row 21)."""
-    return not report.share.selected and report.share.overlapped > 0
-
-
-def _waits(report: ShareReport) -> list[str]:
-    """What one placement waits for, a sentence for its first unfinished stage."""
-    if report.step.complete or _is_owned_elsewhere(report):
-        return []
-    for stage in report.step.stages:
-        if not stage.passed or _unfinished(stage):
-            return [f"placement {report.share.ref.name}, {describe(stage)}"]
-    return []
-
-
-_FINISHED = frozenset({Phase.SOAKED, Phase.FAILED, Phase.SKIPPED, Phase.LOST})
-
-
-def _unfinished(stage: StageReport) -> bool:
-    return any(n and phase not in _FINISHED for phase, n in stage.phases.items())
-
-
-def describe(stage: StageReport) -> str:
-    """``canary #0: 3 of 10 soaked, 7 progressing``."""
-    parts = [f"{stage.phases.get(Phase.SOAKED, 0)} of {stage.members} soaked"]
-    parts += [
-        f"{stage.phases[phase]} {phase.value.lower()}"
-        for phase in Phase
-        if phase is not Phase.SOAKED and stage.phases.get(phase)
-    ]
-    text = f"{stage.title}: {', '.join(parts)}"
-    return f"{text} ({stage.blocked})" if stage.blocked else text
-
-
 def _summary(reports: Sequence[ShareReport]) -> Obj:
     summaries = [_share_summary(report) for report in reports]
     return {key: sum(s[key] for s in summaries) for key in _SUMMARY}
@@ -328,11 +157,18 @@ def _placement_summary(report: ShareReport) -> Obj:
     }
 
 
+def _is_against_placement(reason: Reason) -> bool:
+    """Whether it tells something against the placement. That it selects nobody is told otherwise."""
+    if reason is Reason.MISCONFIGURED:
+        return True
+    return reason.scope is Scope.PLACEMENT and reason is not Reason.NO_TARGETS
+
+
 def _verified(reports: Sequence[ShareReport], hold: Wait | None) -> Condition:
     """OCM's PlacementVerified."""
     for report in reports:
         share_hold = report.share.hold or report.step.hold
-        if share_hold is None or not is_against_placement(share_hold.reason):
+        if share_hold is None or not _is_against_placement(share_hold.reason):
             continue
         missing = share_hold.reason == Reason.PLACEMENT_NOT_FOUND
         reason = "PlacementDecisionNotFound" if missing else "NotAsExpected"
@@ -364,7 +200,7 @@ def _applied(reports: Sequence[ShareReport], verified: Condition) -> Condition:
         f"{summary['applied']} applied and {summary['available']} available of {summary['total']} "
         f"works, {summary['progressing']} progressing, {summary['degraded']} degraded"
     )
-    text = "; ".join([text, *_uncounted(reports, outdated=True)])
+    text = "; ".join([text, *uncounted(reports, outdated=True)])
     healthy = summary["applied"] == summary["available"] == summary["total"]
     if healthy and not summary["progressing"] and not summary["degraded"]:
         return Condition(names.MANIFESTWORK_APPLIED, "True", "AsExpected", text)

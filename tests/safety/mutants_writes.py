@@ -2,8 +2,8 @@
 
 from tests.safety.mutating import Mutant, fault
 
-GOES, SETS, SAID, WORKS = (
-    f"planning.{name}" for name in ("removals", "replicasets", "status", "documents")
+GOES, SETS, SAID, STANDS, WORKS = (
+    f"planning.{name}" for name in ("removals", "replicasets", "status", "standing", "documents")
 )
 INSTALLED = "planning.addons_install"
 IO, ENGINE = "runtime.io", "runtime.engine"
@@ -168,7 +168,7 @@ _OF_STATUSES: tuple[Mutant, ...] = (
         "S12",
         "complete, though some have failed",
         (
-            SAID,
+            STANDS,
             "return WorkloadVerdict(Reason.COMPLETE_WITH_FAILURES if failed else Reason.COMPLETE, text)",
             "return WorkloadVerdict(Reason.COMPLETE, text)",
         ),

@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 
 from rollout.model.waits import Reason, Wait
-from rollout.planning.stops import PlacementStop
+from rollout.planning.standing import PlacementStop
 
 HALTED = PlacementStop("halted", Wait(Reason.ROLLBACK_HALTED), goes_back=True)
 GOING = PlacementStop("going", Wait(Reason.ROLLING_BACK), goes_back=True)
