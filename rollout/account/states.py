@@ -79,9 +79,9 @@ def state_of(obj: Obj) -> WorkloadState:
     stored = read_conditions((obj.get("status") or {}).get("conditions"))
     if meta.get("deletionTimestamp"):
         said = stored.get(PROGRESSING)
-        known = said is not None and said.reason == "Deleting"
+        known = said is not None and said.reason == Reason.DELETING
         text = said.message if said is not None and known else "the workload is being deleted"
-        return WorkloadState(Code.FAILED, "Deleting", text)
+        return WorkloadState(Code.FAILED, Reason.DELETING, text)
     current = {kind: c for kind, c in stored.items() if c.observed_generation == generation}
     ready, progressing = current.get(READY), current.get(PROGRESSING)
     if ready is not None and ready.is_true:
@@ -90,7 +90,7 @@ def state_of(obj: Obj) -> WorkloadState:
         return WorkloadState(code, ready.reason, ready.message)
     if progressing is None:
         text = f"generation {generation} has not been looked at yet"
-        return WorkloadState(Code.WAITING, "Waiting", text)
+        return WorkloadState(Code.WAITING, Reason.WAITING, text)
     stands_still = progressing.status == "False"
     code = _code(progressing.reason) if stands_still else Code.WAITING
     return WorkloadState(code, progressing.reason, progressing.message)
@@ -134,12 +134,12 @@ def _addon_state(obj: Obj) -> WorkloadState:
     meta = obj["metadata"]
     install = (obj.get("spec") or {}).get("installStrategy") or {}
     if meta.get("deletionTimestamp"):
-        return WorkloadState(Code.FAILED, "Deleting", "the add-on is being deleted")
+        return WorkloadState(Code.FAILED, Reason.DELETING, "the add-on is being deleted")
     if (meta.get("annotations") or {}).get(ADDON_LIFECYCLE) not in (None, "", "addon-manager"):
         text = f"annotation {ADDON_LIFECYCLE} says otherwise"
-        return WorkloadState(Code.PERSON, "NotManaged", text)
+        return WorkloadState(Code.PERSON, Reason.NOT_MANAGED, text)
     if install.get("type") != "Placements":
-        return WorkloadState(Code.DONE, "Manual", "installed by hand, configured at once")
+        return WorkloadState(Code.DONE, Reason.MANUAL, "installed by hand, configured at once")
     told = {(p.get("namespace"), p.get("name")): p for p in _progressions(obj)}
     found = [
         _placement_state(told.get((p.get("namespace"), p.get("name"))) or {}, p, meta)
@@ -147,7 +147,7 @@ def _addon_state(obj: Obj) -> WorkloadState:
     ]
     if not found:
         text = "the install strategy has no placements"
-        return WorkloadState(Code.PERSON, "NoTargets", text)
+        return WorkloadState(Code.PERSON, Reason.NO_TARGETS, text)
     return min(found, key=lambda each: _WORST_FIRST.index(each.code))
 
 
@@ -156,7 +156,7 @@ def _placement_state(progression: Obj, placement: Obj, meta: Obj) -> WorkloadSta
     halted, progressing = conditions.get(ROLLOUT_HALTED), conditions.get(PROGRESSING)
     where = f"placement {placement.get('namespace')}/{placement.get('name')}"
     if halted is None or halted.observed_generation != meta.get("generation"):
-        return WorkloadState(Code.WAITING, "Waiting", f"{where} has not been looked at yet")
+        return WorkloadState(Code.WAITING, Reason.WAITING, f"{where} has not been looked at yet")
     words = halted.message or (progressing.message if progressing else "")
     followed = conditions.get(CALENDARS_FOLLOWED)
     if followed is not None and not followed.is_true:

@@ -41,7 +41,8 @@ from rollout.model.kinds import (
     Obj,
 )
 from rollout.model.problems import joined
-from rollout.planning.calendars import MISCONFIGURED, what_follows
+from rollout.model.waits import Reason
+from rollout.planning.calendars import what_follows
 
 _SEEN = (CALENDAR, CLUSTER_CALENDAR, MANAGED_CLUSTER)
 _WEEK_DAYS = 7
@@ -247,9 +248,9 @@ def _wire_zone(
     found: dict[str, Any] = {"timeZone": standing.zone, "clusters": list(standing.clusters)}
     if standing.unread:
         is_open = opening is not None and opening.is_open
-        return {**found, "open": is_open, "reason": MISCONFIGURED}
+        return {**found, "open": is_open, "reason": Reason.MISCONFIGURED}
     if opening is None or zone is None:
-        return {**found, "open": False, "reason": "UnknownTimeZone"}
+        return {**found, "open": False, "reason": Reason.UNKNOWN_TIME_ZONE}
     found["open"] = opening.is_open
     found["until"] = rfc3339(opening.until) if opening.until else None
     found["window"] = opening.window.name if opening.window else None

@@ -337,7 +337,6 @@ class Wait:
 
     ``message`` is a sentence for a person that says what would end the wait. ``until`` is the instant at
     which time alone may end it, so that somebody has to look again then (None: an event ends it).
-    ``who`` is the person who asked for it, as far as known: a claim that nobody has checked.
     """
 
     reason: Reason

@@ -10,12 +10,11 @@ from rollout.measuring.values import AnalysisRun, AnalysisTemplate, Measure, sta
 from rollout.measuring.verdicts import LOOK_AFTER, begin, due, unreadable
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import ROLLOUT_ANALYSIS, ROLLOUT_ANALYSIS_RUN, Obj
+from rollout.model.names import MISCONFIGURED
 from rollout.model.problems import joined
 from rollout.model.writes import Delete, PatchStatus
 from rollout.planning.analyses import ANALYSIS_REPAIRED
 from rollout.planning.plan import NOTHING, Note, Plan
-
-MISCONFIGURED = "Misconfigured"
 
 
 class AnalysisRunView(Protocol):

@@ -9,13 +9,11 @@ from rollout.calendars.calendar import Calendar, Opening
 from rollout.model.conditions import Condition, merge
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import Kind, Obj, Ref
+from rollout.model.names import MISCONFIGURED, UNKNOWN_TIME_ZONE
 from rollout.model.problems import Problem, joined
 from rollout.model.writes import PatchStatus
 from rollout.placement.cel import expressions
 from rollout.planning.plan import NOTHING, Plan
-
-MISCONFIGURED = "Misconfigured"
-UNKNOWN_TIME_ZONE = "UnknownTimeZone"
 
 
 def unread_expressions(calendar: Calendar) -> tuple[Problem, ...]:

@@ -11,12 +11,11 @@ from typing import Protocol
 from rollout.model.cluster import ClusterSet, ClusterSetBinding
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import CLUSTER_SET, CLUSTER_SET_BINDING, Kind, Obj, Ref
-from rollout.model.names import BOUND, CLUSTER_SET_EMPTY
+from rollout.model.names import BOUND, CLUSTER_SET_EMPTY, MISCONFIGURED
 from rollout.model.problems import joined
 from rollout.model.writes import Create, Patch, PatchStatus
 from rollout.planning.plan import NOTHING, Note, Plan
 
-MISCONFIGURED = "Misconfigured"
 AUTO_UPDATE = "cluster.open-cluster-management.io/autoupdate"
 
 STANDARD: dict[str, Obj] = {

@@ -128,7 +128,7 @@ def misconfigured(placement: Placement, outcome: PlacementOutcome) -> Condition:
         return Condition(
             PLACEMENT_MISCONFIGURED,
             "True",
-            "Misconfigured",
+            status.code.value,
             message,
             observed_generation=generation,
         )

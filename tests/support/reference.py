@@ -47,6 +47,8 @@ CONDITIONS = {
     "ManagedClusterJoined": "ManagedCluster: the agent has joined the hub.",
     "HubAcceptedManagedCluster": "ManagedCluster: an administrator of the hub has accepted it.",
     "ClusterSetEmpty": "ManagedClusterSet: it has no cluster.",
+    "Misconfigured": "ManagedClusterSet, calendar, RolloutAnalysis: it cannot be read; the message names the field.",
+    "UnknownTimeZone": "Calendar: the time zone of clusters is not known; the message names them.",
     "Bound": "ManagedClusterSetBinding: the set exists.",
     "Configured": "ManagedClusterAddOn: its configurations are known and agreed on.",
     "RegistrationApplied": "ManagedClusterAddOn: what the agent needs on the hub is there.",
