@@ -18,7 +18,14 @@ from rollout.api.wire import Shape
 from rollout.api.words import NO_SUCH_FIELD, instead, problems_of
 from rollout.model import names
 from rollout.model.intents import placement_problems, read_intents
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, KINDS, PLACEMENT, WORKLOADS, Kind, Obj
+from rollout.model.kinds import (
+    KINDS,
+    PLACEMENT,
+    WORKLOADS,
+    Kind,
+    Obj,
+    traits_of,
+)
 from rollout.model.problems import Problem
 from rollout.model.wording import nearest
 
@@ -126,7 +133,7 @@ def unreadable(obj: Obj) -> tuple[Problem, ...]:
     found = _annotations(obj)
     kind, _ = kind_of(obj)
     if kind in WORKLOADS:
-        return read_intents(found, keeps_templates=kind is not CLUSTER_MANAGEMENT_ADDON).problems
+        return read_intents(found, keeps_templates=traits_of(kind.name).keeps_templates).problems
     return placement_problems(found) if kind is PLACEMENT else ()
 
 

@@ -19,7 +19,7 @@ from rollout.cli.store import missing, show, snapshotted
 from rollout.cli.tables import formatted, text_table
 from rollout.cli.text import facts, hanging, put
 from rollout.model.conditions import read_condition
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj, key_of
+from rollout.model.kinds import Obj, key_of, traits_of
 from rollout.model.names import ASKED
 
 
@@ -198,12 +198,12 @@ def history_lines(found: History) -> list[str]:
         )
         for each in found.revisions
     ]
-    if found.kind == CLUSTER_MANAGEMENT_ADDON.name:
-        told = text_table((*header[1:], "CONFIGURATIONS"), (row[1:] for row in rows))
-    else:
+    if traits_of(found.kind).keeps_templates:
         told = text_table(header, (row[:-1] for row in rows))
         if any(causes.values()):
             told = text_table((*header, "CAUSE"), ((*row[:-1], causes[row[1]]) for row in rows))
+    else:
+        told = text_table((*header[1:], "CONFIGURATIONS"), (row[1:] for row in rows))
     if found.unknown:
         told.append(f"{found.unknown} clusters carry something that is no revision of {found.key}")
     return told

@@ -17,7 +17,7 @@ from rollout.dashboard.security import FORGERY_FIELD, form_of, is_ours
 from rollout.dashboard.verbs import OF_HUB, VERBS, Verb, VerbCall
 from rollout.errors import Gone, RolloutError
 from rollout.model.effects import EFFECTS
-from rollout.model.kinds import FREEZE, REPLICA_SET, Ref
+from rollout.model.kinds import FREEZE, Ref, traits_of
 from rollout.operate import Who
 from rollout.operate.edits import plain
 
@@ -214,7 +214,7 @@ def revisions_of(account: WorkloadAccount) -> str:
     Of an add-on those that its records tell; a ManifestWorkReplicaSet asks for one, also while its
     placements are still about an earlier one, since the new one cannot be followed.
     """
-    if account.kind == REPLICA_SET.name:
+    if traits_of(account.kind).has_one_revision:
         return account.revision
     return ",".join(sorted({each.revision for each in account.placements if each.revision}))
 

@@ -12,7 +12,7 @@ from rollout.errors import ConfigError
 from rollout.hub.base import EmbeddedHub
 from rollout.model.amounts import DURATION_ACCEPTED, parse_digits, parse_duration
 from rollout.model.instants import parse_instant
-from rollout.model.kinds import APPROVAL, CLUSTER_MANAGEMENT_ADDON, FREEZE, Kind, Ref
+from rollout.model.kinds import APPROVAL, FREEZE, Kind, Ref, traits_of
 from rollout.operate import VerbResult, Who
 
 
@@ -205,7 +205,7 @@ _EVERY = (
         asks={"number": "what soaked last"},
         of_revision=True,
         is_grave=True,
-        is_offered=lambda a: a.kind != CLUSTER_MANAGEMENT_ADDON.name,
+        is_offered=lambda a: traits_of(a.kind).keeps_templates,
     ),
     Verb(
         name="reject",

@@ -157,6 +157,30 @@ neither is one that people ask for by its name."""
 WORKLOADS = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
 """The kinds that are rolled out."""
 
+
+@dataclass(frozen=True, slots=True)
+class WorkloadTraits:
+    """In what workloads of a kind differ from others, for whoever asks about all of them.
+
+    ``keeps_templates``: those of earlier revisions are kept, under numbers, to be given back.
+    ``has_one_revision``: all placements ask for the same; else each has one of its own.
+    """
+
+    keeps_templates: bool = True
+    has_one_revision: bool = False
+
+
+_TRAITS = {
+    REPLICA_SET.name: WorkloadTraits(has_one_revision=True),
+    CLUSTER_MANAGEMENT_ADDON.name: WorkloadTraits(keeps_templates=False),
+}
+
+
+def traits_of(kind: str) -> WorkloadTraits:
+    """The traits of a workload kind, by its name, also of one that is not known here."""
+    return _TRAITS.get(kind, WorkloadTraits())
+
+
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (

@@ -27,6 +27,7 @@ from rollout.model.kinds import (
     ROLLOUT_RECORD,
     Obj,
     Ref,
+    traits_of,
 )
 from rollout.model.replicaset import ReplicaSet
 from rollout.rollouts.record import HEAD, page_of, read_record
@@ -49,7 +50,7 @@ def places(hub: Hub, ref: Ref, obj: Obj) -> frozenset[tuple[str, str]]:
     Raises: Denied where neither ClusterValues may be listed nor the status tells of the present spec;
     HubError.
     """
-    if ref.kind is REPLICA_SET:
+    if traits_of(ref.kind.name).has_one_revision:
         return frozenset({(ref.namespace, _revision(hub, ref, obj))})
     found: set[tuple[str, str]] = set()
     for page in hub.list(ROLLOUT_RECORD).items:

@@ -10,11 +10,11 @@ from rollout.model import names
 from rollout.model.instants import rfc3339, rfc3339_micro
 from rollout.model.intents import LONGEST_OVERRIDE, RollbackMode, listed_in, read_intents
 from rollout.model.kinds import (
-    CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER,
     ROLLOUT_REVISION,
     Obj,
     Ref,
+    traits_of,
 )
 from rollout.operate.edits import (
     Annotations,
@@ -94,7 +94,7 @@ def abort(hub: Hub, ref: Ref, who: Who, *, shown: Set[str] = NONE) -> VerbResult
         words = f"aborted: revision {listed} is rolled out to no more clusters"
         if _is_complete(obj):
             words += "; all of them have it"
-            if ref.kind is not CLUSTER_MANAGEMENT_ADDON:
+            if traits_of(ref.kind.name).keeps_templates:
                 words += ", and `rollout undo` takes it back"
         return Edit({names.ABORT: listed}, words, "abort", ("retry",))
 
@@ -157,7 +157,7 @@ def undo(
     """
 
     def decide(obj: Obj, known: Annotations) -> Edit | str:
-        if ref.kind is CLUSTER_MANAGEMENT_ADDON:
+        if not traits_of(ref.kind.name).keeps_templates:
             raise ConfigError(
                 f"{ref}: earlier configurations are kept nowhere; edit the configuration back"
             )
