@@ -57,7 +57,12 @@ class Hub:
         labels = work_labels(known.replicaset, "all")
         for place, cluster in enumerate(clusters):
             _, work = new_work(
-                known.replicaset, labels, cluster, template.spec, template.content, BEGAN
+                known.replicaset,
+                labels,
+                cluster,
+                template.spec,
+                revision=template.content,
+                started_at=BEGAN,
             )
             done = place >= IN_FLIGHT
             work["status"] = {"conditions": conditions(done)}

@@ -119,13 +119,13 @@ class ImaginedRollout(LiveRollout):
         self,
         hold: Wait | None,
         now: datetime,
+        *,
         kept: Mapping[str, KeptContent] = NOTHING_KEPT,
         barred: str = "",
-        *,
         closed: Closed = NOTHING_CLOSED,
     ) -> Decided:
         """As every rollout does, with the clusters that are closed at that instant."""
-        return super().decide(hold, now, kept, barred, closed=self._closing(now))
+        return super().decide(hold, now, kept=kept, barred=barred, closed=self._closing(now))
 
     def next_change(self) -> datetime | None:
         """When time alone next changes a cluster, or opens one."""

@@ -92,6 +92,7 @@ def _findings(
     permissions: Iterable[Permission],
     namespace: str,
     account: str,
+    *,
     all_of_it: str,
     fix: str,
 ) -> Iterator[CheckResult]:

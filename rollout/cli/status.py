@@ -158,6 +158,7 @@ def wait_for(
     look: Callable[[], WorkloadState],
     timeout: timedelta,
     clock: Clock,
+    *,
     pause: Pause,
     say: Say = _say,
     grace: timedelta = GRACE,

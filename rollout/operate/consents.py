@@ -182,7 +182,7 @@ def _consent(
 
 
 def _say(
-    hub: Hub, ref: Ref, who: Who, namespace: str, spec: Obj, known: tuple[Approval, ...]
+    hub: Hub, ref: Ref, who: Who, namespace: str, *, spec: Obj, known: tuple[Approval, ...]
 ) -> VerbResult:
     """Write an Approval, unless one of those that are known says as much."""
     decision = ApprovalDecision(spec["decision"])

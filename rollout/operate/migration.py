@@ -135,6 +135,7 @@ def _record(
     home: str,
     works: Mapping[str, Mapping[str, Work]],
     owner: str,
+    *,
     placement: str,
     pages: Sequence[Obj],
 ) -> MigrationStep:

@@ -93,6 +93,7 @@ def status_of(
     ref: Ref,
     defaults: Configs,
     reports: Sequence[AddOnShareReport],
+    *,
     halts: Mapping[str, Condition],
     now: datetime,
     shut: Closed = NOTHING_CLOSED,

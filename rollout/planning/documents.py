@@ -39,6 +39,7 @@ def new_work(
     labels: dict[str, str],
     cluster: str,
     spec: Obj,
+    *,
     revision: str,
     started_at: datetime,
 ) -> tuple[Ref, Obj]:

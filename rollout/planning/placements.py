@@ -368,6 +368,7 @@ def _outcome(
     placement: Placement,
     candidates: Candidates,
     selection: PlacementSelection,
+    *,
     own: Sequence[Decision],
     now: datetime,
     barred: Barred = none_barred,

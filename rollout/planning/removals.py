@@ -121,6 +121,7 @@ def brake(
     going: list[str],
     intents: Intents,
     is_detached: Callable[[str], bool],
+    *,
     policy: Policy,
     now: datetime,
 ) -> Braking:

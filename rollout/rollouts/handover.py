@@ -21,6 +21,7 @@ def carried_over(
     terms: Terms,
     timing: Timing,
     lines: Mapping[str, Line],
+    *,
     head: Head,
     now: datetime,
 ) -> list[Line]:

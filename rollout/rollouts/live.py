@@ -226,9 +226,9 @@ class LiveRollout(Standings):
         self,
         hold: Wait | None,
         now: datetime,
+        *,
         kept: Mapping[str, KeptContent] = NOTHING_KEPT,
         barred: str = "",
-        *,
         closed: Closed = NOTHING_CLOSED,
     ) -> Decided:
         """What is to be done now. Nothing changes by asking. Arguments: as `Circumstances` has them."""
@@ -263,7 +263,7 @@ class LiveRollout(Standings):
     ) -> Step:
         """Come to this instant, decide, and go on from there. Asked again at once, it touches the same."""
         self.advance(now)
-        self.take(self.decide(hold, now, kept), now)
+        self.take(self.decide(hold, now, kept=kept), now)
         return self.last
 
     def judgement(self, cluster: str) -> Judgement:

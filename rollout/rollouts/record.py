@@ -365,7 +365,7 @@ def _read_standing(cluster: str, body: dict[str, Any]) -> Standing | None:
 
 
 def page_object(
-    rid: str, owner: Ref, uid: str, placement: str, page: int, data: Obj, namespace: str = ""
+    rid: str, owner: Ref, uid: str, placement: str, *, page: int, data: Obj, namespace: str = ""
 ) -> Obj:
     """A page as a new RolloutRecord beside the workload that owns it, or in another namespace."""
     return owned_object(

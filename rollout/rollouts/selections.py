@@ -71,6 +71,7 @@ def read_selection(
     placement: Placement | None,
     decisions: Sequence[Decision],
     changed_at: datetime,
+    *,
     before: Reading,
     policy: Policy,
     now: datetime,

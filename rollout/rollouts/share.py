@@ -120,6 +120,7 @@ def open_rollout(
     placement: str,
     uid: str,
     around: Surroundings,
+    *,
     left_until: datetime | None,
     now: datetime,
 ) -> LiveRollout:

@@ -135,6 +135,7 @@ def rollout_on(
     staging: Staging,
     standings: Mapping[str, Standing],
     timing: Timing,
+    *,
     head: Head,
     lost: Mapping[str, str],
     hold: Wait | None,

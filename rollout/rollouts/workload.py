@@ -289,9 +289,9 @@ class Workload(ABC, Generic[S_co]):
             found: dict[str, Decided] = {}
             for placement in placements:
                 share = self.shares[placement]
-                by = barred.get(share.live.revision, "")
-                asked = hold or share.hold
-                found[placement] = share.live.decide(asked, now, kept, by, closed=closed)
+                live, asked = share.live, hold or share.hold
+                by = barred.get(live.revision, "")
+                found[placement] = live.decide(asked, now, kept=kept, barred=by, closed=closed)
             return found
 
         before = _taken_back({name: share.live.head for name, share in self.shares.items()})

@@ -68,6 +68,7 @@ class Debug:
         fleet: Fleet,
         planner: PlacementPlanner,
         clock: Clock,
+        *,
         ask: AskEngine,
         ready: Callable[[], bool],
     ) -> None:

@@ -158,6 +158,7 @@ class LeaderCandidate:
         clock: Clock,
         timers: Callable[[Wake], Timers],
         lease: Ref,
+        *,
         me: str,
         terms: LeaseTerms = LeaseTerms(),
         changed: Callable[[], None] = lambda: None,

@@ -217,6 +217,7 @@ class _About:
         me: tuple[str, ...],
         parent: tuple[str, ...] | None,
         began: datetime,
+        *,
         ended: datetime,
         fault: str,
         told: Mapping[str, str],

@@ -40,6 +40,7 @@ class Watches:
         fleet: Fleet,
         timers: Timers,
         post: Callable[[Message], None],
+        *,
         see: Callable[[Event, datetime], None],
         want: Callable[[Ref, datetime], None],
         time: Callable[[], datetime],

@@ -118,7 +118,7 @@ def forged(tenant: Guarded, revision: str, **head: object) -> list[Obj]:
 
 def own_page(tenant: Guarded, number: int, data: Obj, uid: str) -> Obj:
     """A page as the controller writes them."""
-    return page_object(record_id(tenant.web, "p"), tenant.web, uid, "p", number, data)
+    return page_object(record_id(tenant.web, "p"), tenant.web, uid, "p", page=number, data=data)
 
 
 def nothing_moves(tenant: Guarded) -> None:

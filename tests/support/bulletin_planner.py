@@ -103,7 +103,14 @@ class _BulletinPass(Pass):
         if not all(share.is_settled for share in workload.shares.values()):
             return []
         braking = (
-            brake(workload, going, self.asked.intents, view.is_detached, view.policy, self.now)
+            brake(
+                workload,
+                going,
+                self.asked.intents,
+                view.is_detached,
+                policy=view.policy,
+                now=self.now,
+            )
             if going
             else FREE
         )

@@ -98,7 +98,7 @@ def _mount(pod: Pod, agent: Agent, mount: Obj, volume: Obj) -> None:
     _put(pod.spec, "volumes", volume, "name", where=f"{pod.resource} {pod.name}", agent=agent)
 
 
-def _put(holder: Obj, field: str, item: Obj, key: str, where: str, agent: Agent) -> None:
+def _put(holder: Obj, field: str, item: Obj, key: str, *, where: str, agent: Agent) -> None:
     listed: list[Any] = list(holder.get(field) or ())
     same = [other for other in listed if other.get(key) == item[key]] if agent.strict else []
     if any(other != item for other in same):

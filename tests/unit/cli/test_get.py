@@ -189,7 +189,9 @@ def follow(
         clock.advance(MIN)
         return True
 
-    Viewer(hub, clock, [target], "default", EVERYTHING, output, hide=HIDE).follow(pause)
+    Viewer(hub, clock, [target], "default", labels=EVERYTHING, output=output, hide=HIDE).follow(
+        pause
+    )
     return capsys.readouterr().out.splitlines()
 
 
@@ -254,9 +256,9 @@ def test_watch_sees_what_another_process_writes_even_more_than_the_history_holds
             theirs.patch(Ref(MANAGED_CLUSTER, "c1"), {"spec": {"hubAcceptsClient": accepted}})
         return next(rounds)
 
-    Viewer(ours, clock, [Target(MANAGED_CLUSTER)], None, EVERYTHING, "table", hide=HIDE).follow(
-        pause
-    )
+    Viewer(
+        ours, clock, [Target(MANAGED_CLUSTER)], None, labels=EVERYTHING, output="table", hide=HIDE
+    ).follow(pause)
     told = capsys.readouterr().out.splitlines()
     ours.close()
     theirs.close()

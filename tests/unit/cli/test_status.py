@@ -134,7 +134,7 @@ class Waiting:
         return look_at(self.hub, WEB, self.clock)
 
     def wait(self, timeout: timedelta, grace: timedelta = GRACE) -> int:
-        return wait_for(WEB, self.look, timeout, self.clock, self.pause, grace=grace)
+        return wait_for(WEB, self.look, timeout, self.clock, pause=self.pause, grace=grace)
 
 
 def test_waiting_ends_when_the_rollout_is_done(capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,7 +215,7 @@ def test_waiting_for_a_workload_that_is_deleted_meanwhile_fails() -> None:
         waiting.hub.delete(WEB)
 
     with pytest.raises(Stop, match="not found") as stop:
-        wait_for(WEB, waiting.look, 10 * MIN, waiting.clock, pause)
+        wait_for(WEB, waiting.look, 10 * MIN, waiting.clock, pause=pause)
     assert stop.value.code == 1
 
 

@@ -33,7 +33,9 @@ SET, ADDON, OTHER = (
 
 def page(owner: Ref, placement: str, change: Change = Change.ADDED) -> Event:
     rid, namespace = record_id(owner, placement), owner.namespace or HOME
-    obj: Obj = page_object(rid, owner, f"uid of {owner}", placement, 0, {}, namespace)
+    obj: Obj = page_object(
+        rid, owner, f"uid of {owner}", placement, page=0, data={}, namespace=namespace
+    )
     stored = {**obj, "metadata": {**obj["metadata"], "uid": f"{owner}", "resourceVersion": "7"}}
     return Event(page_ref(namespace, rid, 0), change, stored, 7)
 

@@ -68,7 +68,7 @@ def test_a_new_placement_knows_of_waivers_edits_and_removals() -> None:
 
 def test_a_bar_of_a_placement_that_is_gone_is_written_down_and_read_back() -> None:
     head = Head("r2", barred_by="old")
-    page = page_object("id", SET, "uid", "p", 0, {"head.json": head_text(head)})
+    page = page_object("id", SET, "uid", "p", page=0, data={"head.json": head_text(head)})
 
     assert read_record([page]).head == head
 

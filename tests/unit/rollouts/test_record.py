@@ -39,7 +39,7 @@ def page(number: int, lines: dict[str, Line], head: Head | None = None) -> Obj:
     data = {CLUSTERS: page_text(line_text(line) for line in lines.values())}
     if head is not None:
         data[HEAD] = head_text(head)
-    return page_object(RID, WORKLOAD, "uid-1", "global", number, data)
+    return page_object(RID, WORKLOAD, "uid-1", "global", page=number, data=data)
 
 
 def of(standing: Standing, cause: str = "", lost_from: str = "", soaked: Any = ()) -> Line:

@@ -50,7 +50,9 @@ def read(
     policy: Policy = OTHERS,
     now: datetime = T0 + MIN,
 ) -> Reading:
-    return read_selection(KEY, found, decisions, changed_at, Reading(before), policy, now)
+    return read_selection(
+        KEY, found, decisions, changed_at, before=Reading(before), policy=policy, now=now
+    )
 
 
 CANARY, REST = page(1, 0, "canary", "ab"), page(2, 1, "", "cd")
@@ -226,7 +228,7 @@ HALF = [page(1, 0, "", "abc")]
 
 def torn(before: Reading, now: datetime, policy: Policy = OURS) -> Reading:
     told = ((0, "", 2, ("global-1",)),)
-    return read_selection(KEY, placement(told), HALF, T0, before, policy, now)
+    return read_selection(KEY, placement(told), HALF, T0, before=before, policy=policy, now=now)
 
 
 def test_decisions_that_this_engine_is_writing_are_held_at_once_and_told_after_five_seconds() -> (

@@ -56,8 +56,8 @@ class Rig:
             self.process.controller.engine.fleet,
             PlacementPlanner(slice_steps=SLICE_STEPS),
             self.clock,
-            self._ask,
-            lambda: self.ready,
+            ask=self._ask,
+            ready=lambda: self.ready,
         )
 
     def _ask(self, job: Any, seconds: float) -> Any:

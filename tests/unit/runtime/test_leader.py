@@ -150,8 +150,8 @@ class Process:
             self.told,
             self._timers,
             REF,
-            me,
-            TERMS,
+            me=me,
+            terms=TERMS,
             steady=self._steady,
         )
         self.candidate.start()
@@ -329,7 +329,7 @@ def test_an_error_that_nobody_expected_ends_a_leadership_instead_of_the_thread()
         made.append(VirtualTimers(clock, wake))  # type: ignore[arg-type]  # it is a Wake
         return made[-1]
 
-    candidate = LeaderCandidate(hub, clock, timers, REF, "a")
+    candidate = LeaderCandidate(hub, clock, timers, REF, me="a")
     candidate.start()
     made[0].run_due()
     assert candidate.may_write()

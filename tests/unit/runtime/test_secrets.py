@@ -78,7 +78,7 @@ def debugged(process: Process, clock: Clock) -> Response:
     debug = Debug(
         Reviews(Judge(), clock),  # type: ignore[arg-type]  # it only creates
         process.controller.engine.fleet, process.parts.debug._planner, clock,
-        lambda job, seconds: job(), lambda: True,
+        ask=lambda job, seconds: job(), ready=lambda: True,
     )  # fmt: skip
     return debug(
         Request(
