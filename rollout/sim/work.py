@@ -8,7 +8,7 @@ import msgspec
 from msgspec import structs
 
 from rollout.errors import ConfigError
-from rollout.hub.base import StateKey
+from rollout.hub.base import Kept, StateKey
 from rollout.model.kinds import Obj, Ref
 from rollout.model.names import APPLIED
 from rollout.sim.members import Member
@@ -121,10 +121,8 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(SavedAgents).decode
 
 
-class Keeping(Protocol):
-    """A hub, as far as it keeps what is no object."""
-
-    def get_state(self, key: str) -> bytes | None: ...
+class Keeping(Kept, Protocol):
+    """A hub, as far as it keeps what is no object, one by one."""
 
     def get_states(self, prefix: str) -> Mapping[str, bytes]: ...
 
