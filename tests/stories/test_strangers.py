@@ -125,7 +125,7 @@ def test_a_page_that_has_our_name_before_the_workload_exists_makes_way_and_is_to
     rid, web = record_id(Ref(REPLICA_SET, "default/web"), "p"), Ref(REPLICA_SET, "default/web")
     story = Story([*make.fleet(3), make.workload("other", strategy=make.everywhere())]).end()
     other = story.hub.get(Ref(REPLICA_SET, "default/other"))["metadata"]["uid"]
-    forged = page_object(rid, web, other, "p", 0, {"head.json": "{}"})
+    forged = page_object(rid, web, other, "p", page=0, data={"head.json": "{}"})
     if not is_owned:
         forged["metadata"]["ownerReferences"] = []
     ref = page_ref("default", rid, 0)
