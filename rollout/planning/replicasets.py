@@ -225,13 +225,8 @@ class _ReplicaSetPass(Pass):
         if self.replicaset.deleting or names.REPLICASET_FINALIZER in self.replicaset.finalizers:
             return []
         finalizers = [*self.replicaset.finalizers, names.REPLICASET_FINALIZER]
-        return [
-            Patch(
-                self.workload.ref,
-                {"metadata": {"finalizers": finalizers}},
-                self.replicaset.version,
-            )
-        ]
+        changes = {"metadata": {"finalizers": finalizers}}
+        return [Patch(self.workload.ref, changes, self.replicaset.version)]
 
     def _in_the_way(self, books: Sequence[RecordBook]) -> list[Write]:
         """Deletes what has the name of a page or revision to be written but is not this workload's."""
