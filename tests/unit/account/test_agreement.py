@@ -4,6 +4,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from rollout.account.build import fleet_account
 from rollout.account.figures import CODE_SIGNS, SIGNS, STATE_SIGNS, status_line
 from rollout.account.states import Code, state_of
-from rollout.account.tree import WorkloadAccount
+from rollout.account.tree import ClusterAccount, GroupAccount, WorkloadAccount
+from rollout.account.waits import WaitAccount
 from rollout.account.wire import as_json
 from rollout.analysis.clusters import explain_cluster
 from rollout.analysis.snapshot import Snapshot, snapshot_of
@@ -19,6 +21,7 @@ from rollout.cli.explain import rollout_lines
 from rollout.cli.picture import fleet_picture, workload_picture
 from rollout.cli.screen import stage_line
 from rollout.cli.status import list_lines
+from rollout.dashboard.render import environment
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.waits import Reason, Scope
 from rollout.sim.drives import Jump
@@ -110,6 +113,18 @@ def views(one: WorkloadAccount, now: datetime) -> Iterator[str]:
     yield "\n".join(rollout_lines(one))
 
 
+_PAGE = environment().from_string(
+    """{% from "macros.html" import legend, stage_column, state %}
+    {{ state(a) }} {{ legend(a.phases) }}
+    {% for title, each in a.stages %}{{ stage_column(title, each, now, "") }}{% endfor %}"""
+)
+
+
+def page(one: WorkloadAccount, now: datetime) -> str:
+    """How the dashboard shows it: its state, its phases and its stages."""
+    return _PAGE.render(a=one, now=now)
+
+
 STANDING_STILL = [r for r in Reason if not r.is_done and r.scope is not Scope.CLUSTER]
 
 
@@ -121,7 +136,8 @@ def test_every_reason_is_the_same_word_with_the_same_sign_in_every_view(reason: 
     sign = CODE_SIGNS[code]
 
     assert state_of(obj).code is code
-    for text in (*views(one, T0), *list_lines([one])[1:], status_line(one.key, one.state)):
+    everywhere = (*views(one, T0), *list_lines([one])[1:], status_line(one.key, one.state))
+    for text in (*everywhere, page(one, T0)):
         assert reason in text or (reason is Reason.DELETING and "being deleted" in text)
         assert sign in text
     (_, shown), *_ = one.stages
@@ -142,6 +158,9 @@ def test_every_phase_is_counted_with_the_same_sign_and_word_in_every_view(phase:
         assert words in text
         assert f"{STATE_SIGNS[shown.state]} {shown.state.value}" in text
     assert f"3 {phase.value.lower()}" in stage_line("the rest", shown) or phase is Phase.SOAKED
+    assert page(one, T0).count(f"3 {phase.value.lower()}") >= 2, "of the workload, and of its stage"
+    assert shown.state.value in page(one, T0)
+    assert STATE_SIGNS[shown.state] in page(one, T0)
     assert as_json(one)["phases"][phase.value] == 3
 
 
@@ -156,3 +175,22 @@ def test_the_next_instant_is_the_same_in_every_view() -> None:
     for text in (watched, ran, explained):
         assert "deadline of c1" in text
     assert one.kind == REPLICA_SET.name
+
+
+OF_CLUSTERS = [reason for reason in Reason if reason.scope is Scope.CLUSTER]
+
+
+@pytest.mark.parametrize("reason", OF_CLUSTERS, ids=str)
+def test_a_reason_of_one_cluster_is_the_same_word_in_every_view_that_names_it(
+    reason: Reason,
+) -> None:
+    failed = ClusterAccount("c1", Phase.FAILED, WaitAccount(reason, None, "somebody acts"))
+    group = GroupAccount("canary", 1, {Phase.FAILED: 1}, (failed,))
+    shown = replace(stage("the rest", 1, {"Failed": 1}), groups=(group,))
+    one = account(standing(condition("Progressing", "False", "RolloutHalted")), shown)
+
+    tree, _, explained = views(one, T0)
+    said = as_json(one)["placements"][0]["stages"][0]["groups"][0]["clusters"][0]
+    for text in (tree, explained, json.dumps(said)):
+        assert "c1" in text
+        assert reason in text
