@@ -56,9 +56,9 @@ class ClusterShare:
 
     ``placement`` is the placementRef that owns it, "" where none selects it: then ``refused`` says
     why, by placement. ``place`` is where it stands among those waiting in its stage, from 1; 0 where
-    it is not waiting. A cluster that is lost has a phase, and no placement. ``cause`` is why it was touched, as the record has it. ``asked`` is what somebody
-    asked of this cluster alone. ``values`` are those that the
-    cluster has of its own.
+    it is not waiting. A cluster that is lost has a phase, and no placement. ``cause`` is why it was
+    touched, as the record has it. ``asked`` is what somebody asked of this cluster alone. ``values``
+    are those that the cluster has of its own.
     """
 
     kind: str
