@@ -320,7 +320,9 @@ class _ReplicaSetPass(Pass):
                 replicaset, labels, cluster, spec, revision=content, started_at=started_at
             )
             return Create(ref, obj, touch)
-        is_again = work.revision == work.content == content
+        # The annotation is anybody's: an agent must notice a retry whatever was made of it.
+        is_known = work.revision == content or touch.cause == "Retry"
+        is_again = work.content == content and is_known
         changes: Obj = {
             "metadata": {
                 "labels": {**labels, **(attempt_label(started_at) if is_again else {})},
