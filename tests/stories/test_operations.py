@@ -94,6 +94,21 @@ def test_each_attempt_after_the_first_reaches_the_agent_by_a_label() -> None:
     assert attempt() is None, "it is nothing that a work is supposed to have"
 
 
+def test_a_retry_reaches_the_agent_though_somebody_edited_the_revision_of_the_work() -> None:
+    strategy = make.progressive(maxConcurrency=1, progressDeadline="5m", maxFailures=3)
+    refused = {"defaults": {"outcome": "failApply"}}
+    story = Story([*make.fleet(1), make.workload(strategy=strategy)], refused).end()
+    ref = Ref(MANIFEST_WORK, f"c00/{story.works()['c00']['metadata']['name']}")
+
+    story.hub.patch(ref, {"metadata": {"annotations": {names.REVISION: "somebody's"}}})
+    story.annotate(names.RETRY, "1")
+    story.settle()
+
+    meta = story.works()["c00"]["metadata"]
+    assert meta["annotations"][names.REVISION] != "somebody's"
+    assert names.ATTEMPT in meta["labels"]
+
+
 def test_the_same_retry_is_not_done_twice() -> None:
     strategy = make.progressive(maxConcurrency=1, progressDeadline="5m", maxFailures=3)
     story = Story(
