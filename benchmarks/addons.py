@@ -7,7 +7,6 @@ own, so that its peak memory is its own. ``growth`` is the time of 5,000 add-ons
 
 import gc
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from benchmarks.figures import Figure
+from benchmarks.machine import peak_memory
 from benchmarks.virtual import SCENARIO, documents
 from rollout.sim.scenario_file import parse_scenario
 from rollout.sim.simulate import Simulation
@@ -115,7 +115,7 @@ def once(subject: str, size: int) -> dict[str, float]:
     ended = time.perf_counter()
     phases = last.workloads[0].phases
     assert phases == {Phase.SOAKED: size}, phases
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    memory = peak_memory()
     return {"install": began[1] - began[0], "seconds": ended - began[1], "memory": memory}
 
 

@@ -52,6 +52,15 @@ def _first_line(*command: str) -> str:
     return next(iter(ran.stdout.splitlines()), "").strip()
 
 
+def peak_memory() -> float:
+    """The most MB that this program has had. `ru_maxrss` begins with what its parent had."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == "VmHWM":
+            return int(value.split()[0]) / 1024
+    raise OSError("/proc/self/status has no VmHWM")
+
+
 class Others:
     """How many cores programs that have no part in a run kept busy, from its making on.
 

@@ -5,7 +5,6 @@ deciding, and the writes that it wants to make. CPU seconds, each in a process o
 """
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.forgetting import resident
+from benchmarks.machine import peak_memory
 from benchmarks.stored import HALF, LATER, Unsent, engine_on, fleet_documents, rolled_out, written
 from rollout.clock import VirtualClock
 from rollout.model.events import Change, Event
@@ -82,7 +82,7 @@ def restarted(folder: Path) -> dict[str, float]:
         "planned": planned - began,
         "decided": (touches[0] if touches else time.process_time()) - began,
         "touched": len(touches),
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak": peak_memory(),
         "memory": resident(),
     }
     found["idle"] = _idle(engine, clock, drive)

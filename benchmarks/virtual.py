@@ -5,7 +5,6 @@ Each size runs in a process of its own, so that its peak memory is its own.
 
 import gc
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from benchmarks.figures import Figure
+from benchmarks.machine import peak_memory
 from rollout.sim.scenario_file import parse_scenario
 from rollout.sim.simulate import Simulation
 from rollout.strategies.base import Phase
@@ -116,7 +116,7 @@ def once(size: int) -> dict[str, float]:
     seconds = time.perf_counter() - began
     phases = last.workloads[0].phases
     assert phases == {Phase.SOAKED: size}, phases
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    memory = peak_memory()
     return {"seconds": seconds, "memory": memory}
 
 
