@@ -136,13 +136,18 @@ def test_a_cluster_deleted_midway_is_simply_gone() -> None:
     assert story.summary()["desiredTotal"] == 2
 
 
-def test_a_cluster_lost_in_flight_is_a_failure_until_the_revision_changes() -> None:
-    """It was not Available when it left: losing clusters can never open a gate."""
+def lost_in_flight() -> Story:
+    """The first canary was not Available when it left, and its rollout was not at its end."""
     strategy = make.progressive(mandatory=["canary"], minSuccessTime="5m")
     agents = only("c00", offline=[{"from": "1m"}], availability="Unknown")
     story = Story([*make.fleet(4, canary=2), make.workload(strategy=strategy)], agents).to(2 * MIN)
     story.lose("c00")
-    story.end()
+    return story.end()
+
+
+def test_a_cluster_lost_in_flight_is_a_failure_until_the_revision_changes() -> None:
+    """It was not Available when it left: losing clusters can never open a gate."""
+    story = lost_in_flight()
 
     assert said(story) == ("MaxFailuresExceeded", 1)
     assert "1 failed in the whole fleet, 0 tolerated" in story.message
@@ -156,11 +161,7 @@ def test_a_cluster_lost_in_flight_is_a_failure_until_the_revision_changes() -> N
 
 
 def test_who_asks_about_a_lost_cluster_reads_that_it_was_lost_and_counts_as_failed() -> None:
-    strategy = make.progressive(mandatory=["canary"], minSuccessTime="5m")
-    agents = only("c00", offline=[{"from": "1m"}], availability="Unknown")
-    story = Story([*make.fleet(4, canary=2), make.workload(strategy=strategy)], agents).to(2 * MIN)
-    story.lose("c00")
-    story.end()
+    story = lost_in_flight()
 
     explained = explain_cluster(snapshot_of(story.hub, story.clock.now()), "c00")
 
