@@ -43,8 +43,7 @@ class AddOnShare(PlacementShare):
 
     @property
     def updated(self) -> int:
-        revision = self.revision
-        return sum(seen.content == revision for seen in self.live.observations.values())
+        return self.live.carrying(self.revision)
 
 
 NO_CONFIGURATIONS = frozenset(

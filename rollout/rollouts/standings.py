@@ -4,6 +4,7 @@ What is known of a cluster is one `Line`; the ledger, from which steps are decid
 which outlive the process, follow from the lines. All instants come from outside, on the hub's clock.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -53,6 +54,7 @@ class Standings:
         self.astray: set[str] = set()  # do not carry what they are supposed to
         self.rejections: dict[str, RefusedWrite] = {}
         self._lost: set[str] = set()
+        self._carriers = Counter[str]()  # content -> how many clusters carry it
         self._keeps_watch = True  # over what the clusters carry
         self.outages = Outages()  # of this process, as they are known now
         self._terms: Terms | None = None  # the latest that were agreed
@@ -84,6 +86,10 @@ class Standings:
     def observations(self) -> Mapping[str, Observation]:
         """What each cluster carries, where it carries anything."""
         return {c: line.seen for c, line in self.lines.items() if line.seen is not None}
+
+    def carrying(self, content: str) -> int:
+        """How many clusters carry this content. Counted as they change: it is asked after every pass."""
+        return self._carriers[content]
 
     def line(self, cluster: str) -> Line:
         """What is known of a cluster; a blank one where nothing is."""
@@ -269,6 +275,9 @@ class Standings:
             self.lines.pop(cluster, None)
         else:
             self.lines[cluster] = line
+        if line.seen is not before.seen:
+            self._count(before.seen, -1)
+            self._count(line.seen, 1)
         if not line.is_told_as(before):
             self._write(line)
         if line.refusal is not None:
@@ -278,6 +287,13 @@ class Standings:
         (self._lost.add if line.lost_from else self._lost.discard)(cluster)
         is_astray = self._keeps_watch and line.is_astray and cluster in self.ledger
         (self.astray.add if is_astray else self.astray.discard)(cluster)
+
+    def _count(self, seen: Observation | None, by: int) -> None:
+        """Keep `carrying`."""
+        if seen is not None:
+            self._carriers[seen.content] += by
+            if not self._carriers[seen.content]:
+                del self._carriers[seen.content]
 
     def _write(self, line: Line) -> None:
         self.book.set(line.cluster, line if line.is_remembered else None)

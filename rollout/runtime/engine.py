@@ -211,9 +211,8 @@ class Engine:
             pass
 
     def _next_message(self) -> Message | None:
-        if self._first is None:
-            with contextlib.suppress(queue.Empty):
-                self._first = self.inbox.get_nowait()
+        if self._first is None and not self.inbox.empty():  # nobody else takes from it
+            return self.inbox.get_nowait()
         found, self._first = self._first, None
         return found
 

@@ -1,6 +1,10 @@
 """What does a rollout make of works that others write, change or delete, and of writes that are refused?"""
 
+from collections import Counter
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rollout.model.waits import Reason, Wait
@@ -75,6 +79,33 @@ def test_what_a_work_says_of_another_content_starts_no_clock() -> None:
     hub.restart()
 
     assert hub.live.ledger.standings["a"].touched == T0
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.sampled_from([A, B, "older", None])), max_size=20
+    )
+)
+def test_how_many_carry_a_content_is_counted_as_works_come_change_and_go(
+    history: list[tuple[str, str | None]],
+) -> None:
+    """None takes the work away. Every fourth time the process starts anew."""
+    hub = Hub()
+    for index, (cluster, content) in enumerate(history):
+        hub.works.pop(cluster, None)
+        if content is None:
+            hub.live.observe(cluster, None, hub.now)
+        else:
+            hub.by_others(cluster, content, PROGRESSING)
+        if index % 4 == 3:
+            hub.restart()
+        hub.turn()
+
+        there = Counter(seen.content for seen in hub.works.values())
+        assert {each: hub.live.carrying(each) for each in (A, B, "older")} == {
+            each: there[each] for each in (A, B, "older")
+        }
 
 
 # -- drift -------------------------------------------------------------------------------------------
