@@ -173,6 +173,10 @@ class RecordBook:
             if number in self._pages
         ]
 
+    def differing(self) -> frozenset[int]:
+        """The pages of which the hub may hold another text than is due: `writes` compares these alone."""
+        return frozenset(number for number, page in self._pages.items() if page.may_differ)
+
     def writes(self, head: Head | None = None, lines: Iterable[Line] = ()) -> list[Create | Patch]:
         """What brings the hub's pages up to date, by page number.
 
@@ -187,8 +191,7 @@ class RecordBook:
             others.setdefault(number, {})[line.cluster] = line_text(line)
         if head is not None and head != self._head:
             others.setdefault(0, {})
-        changed = {n for n, page in self._pages.items() if page.may_differ}.union(others)
-        pages = [(number, self._pages[number]) for number in sorted(changed)]
+        pages = [(number, self._pages[number]) for number in sorted(self.differing().union(others))]
         found = [
             self._write(number, page, self._data(number, page, head, others.get(number)))
             for number, page in pages
@@ -202,7 +205,9 @@ class RecordBook:
         if others is not None:
             return _rendered({**page.lines, **others}, (head or self._head) if not number else None)
         if page.changed or page.rendered is None:
-            page.rendered = _rendered(page.lines, self._head if not number else None)
+            found = _rendered(page.lines, self._head if not number else None)
+            # The same text, kept once: it is compared only where it may differ.
+            page.rendered = page.stored if found == page.stored else found
             page.changed = False
         return page.rendered
 

@@ -70,6 +70,21 @@ def test_what_has_landed_is_not_written_again() -> None:
     assert hub.flush(book) == []
 
 
+def test_a_decision_that_lands_before_it_is_taken_is_compared_once_more_and_then_no_longer() -> (
+    None
+):
+    book, hub = filled(THREE_PAGES)
+    decided = line(1, Health.SUCCEEDED)
+
+    for write in book.writes(lines=[decided]):
+        hub.tell(book, hub.take(write))
+    book.set(decided.cluster, decided)
+
+    assert book.differing() == {1}
+    assert book.writes() == []
+    assert book.differing() == set()
+
+
 def test_only_the_page_of_a_changed_cluster_is_written() -> None:
     book, hub = filled(THREE_PAGES)
 
