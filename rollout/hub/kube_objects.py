@@ -4,7 +4,7 @@ Bytes become `Obj` here. A fleet carries few different payloads: the spec of a M
 seen lately is the same object again, so it is parsed, hashed and kept once. So are an entry of a
 PlacementDecision (a list of all of them, held until it is taken in, has most entries many times), and
 what a ManagedCluster says of its conditions, version, size and claims.
-``managedFields``, which can be half of an object, is left out but for records and runs of analyses. ResourceVersions are numbers (they are, and from Kubernetes 1.35
+``managedFields``, which can be half of an object, is left out but for records, revisions and runs of analyses. ResourceVersions are numbers (they are, and from Kubernetes 1.35
 on officially so); a server where they are not is refused.
 """
 
@@ -26,6 +26,7 @@ from rollout.model.kinds import (
     PLACEMENT_DECISION,
     ROLLOUT_ANALYSIS_RUN,
     ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Kind,
     Obj,
     Ref,
@@ -327,7 +328,7 @@ def _too_deep(raw: bytes | msgspec.Raw) -> Obj:
     return stand_in(bytes(raw))
 
 
-_WRITERS_TOLD = (ROLLOUT_RECORD, ROLLOUT_ANALYSIS_RUN)
+_WRITERS_TOLD = (ROLLOUT_RECORD, ROLLOUT_REVISION, ROLLOUT_ANALYSIS_RUN)
 """Kinds of which people are told who wrote them, where that was not us."""
 
 

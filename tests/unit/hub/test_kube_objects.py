@@ -14,10 +14,14 @@ from rollout.model.kinds import (
     MANIFEST_WORK,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_ANALYSIS_RUN,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Kind,
     Obj,
     Ref,
 )
+from rollout.model.ownership import writer_of
 from rollout.model.problems import TOO_DEEP
 from rollout.model.spec_hash import spec_hash
 
@@ -136,6 +140,13 @@ def test_an_object_of_unexpected_shape_is_read_as_it_is(text: bytes) -> None:
     assert obj["metadata"]["name"] == "w"
     assert obj["kind"] == "ManifestWork"
     assert "managedFields" not in obj["metadata"]
+
+
+@pytest.mark.parametrize("kind", [ROLLOUT_RECORD, ROLLOUT_REVISION, ROLLOUT_ANALYSIS_RUN])
+def test_who_wrote_what_is_the_engines_alone_can_be_told(kind: Kind) -> None:
+    text = b'{"metadata":{"name":"r","managedFields":[{"manager":"mallory","time":"2026-01-01"}]}}'
+
+    assert writer_of(ObjectDecoder().object(kind, text)) == "mallory"
 
 
 @pytest.mark.parametrize(
