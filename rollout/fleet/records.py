@@ -66,6 +66,7 @@ class Records:
         self._owners: dict[Ref, Ref] = {}  # revision -> workload
         self._occupied: dict[Ref, Occupant] = {}  # a name of a revision -> what is none there
         self._checked: dict[Ref, _Checked] = {}  # of rendered contents
+        self._edited: dict[Ref, Revision] = {}  # what somebody changed, as it was before
 
     def take_page(self, event: Event) -> Page | None:
         """Take in a RolloutRecord; None where it does not have the name of a page."""
@@ -110,38 +111,56 @@ class Records:
     def take_revision(self, event: Event) -> Ref | None:
         """Take in a RolloutRevision. Returns: the workload of which what was kept is gone by it, or may be
         another one now, if any.
+
+        What somebody changed, also its number, is remembered as it was until it stands there again.
         """
         ref = event.ref
-        before = self._owners.pop(ref, None)
+        before, known = self._owners.pop(ref, None), self._edited.get(ref)
         if before is not None:
-            self._revisions[before].pop(ref)
-            if not self._revisions[before]:
-                del self._revisions[before]
+            known = self._revisions[before][ref]
+            _forget(self._revisions, before, ref)
         self._occupied.pop(ref, None)
         self._checked.pop(ref, None)
         if event.change is Change.DELETED:
             return before
         revision = read_revision(event.obj, self._kinds)
+        if known is not None and _is_edited(known, revision):
+            self._edited[ref], revision = known, None
         if revision is None:
             self._occupied[ref] = Occupant(uid_of(event.obj), writer_of(event.obj))
             return before
+        self._edited.pop(ref, None)
         self._owners[ref] = revision.owner
         self._revisions.setdefault(revision.owner, {})[ref] = revision
         return before
+
+    def forget_edited(self, workload: Ref) -> None:
+        """The workload is gone: nothing of it is put back."""
+        self._edited = {r: each for r, each in self._edited.items() if each.owner != workload}
 
     def owner_of(self, revision: Ref) -> Ref | None:
         """The workload of a RolloutRevision; None where it is not known."""
         return self._owners.get(revision)
 
     def revisions(self, workload: Ref, uid: str) -> Mapping[str, Revision]:
-        """The templates of this very workload, by content; without those that somebody has altered."""
-        known = self._revisions.get(workload, {})
+        """The templates of this very workload, by content. Those that somebody has altered are as they were
+        before, or left out where nobody here knows that.
+        """
+        edited = {ref: each for ref, each in self._edited.items() if each.owner == workload}
+        known = {**self._revisions.get(workload, {}), **edited}
         mine = {each.content: each for each in known.values() if each.owner_uid == uid}
         return {
             each.content: each
             for ref, each in known.items()
             if each.owner_uid == uid and self._is_sound(ref, each, mine.get(each.base))
         }
+
+    def edited(self, workload: Ref, uid: str) -> list[Revision]:
+        """Those of `revisions` that somebody changed, as they were before: to be put back."""
+        if not any(each.owner == workload for each in self._edited.values()):
+            return []
+        kept = self.revisions(workload, uid)
+        return [each for _, each in sorted(kept.items()) if each in self._edited.values()]
 
     def _is_sound(self, ref: Ref, kept: Revision, base: Revision | None) -> bool:
         """Whether it is what its name says. Of a rendered content that shows with its base; it is worked out
@@ -206,6 +225,13 @@ def _forget(known: dict[K, dict[L, V]], key: K, item: L) -> bool:
     items = known.get(key, {})
     items.pop(item, None)
     return not items and known.pop(key, None) is not None
+
+
+def _is_edited(before: Revision, now: Revision | None) -> bool:
+    """Whether somebody changed it: nobody here writes to one that exists. Another object that can be read
+    is judged by itself.
+    """
+    return now is None or (now.uid == before.uid and now != before)
 
 
 def uid_of(obj: Obj) -> str:

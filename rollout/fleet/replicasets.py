@@ -1,6 +1,6 @@
 """Keeps ManifestWorkReplicaSets, and which works belong to which of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -92,6 +92,10 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
     def revisions(self, workload: Ref) -> Mapping[str, Revision]:
         """Its kept templates, by content."""
         return self._fleet.records.revisions(workload, self._uid(workload.key))
+
+    def edited(self, workload: Ref) -> Sequence[Revision]:
+        """Kept templates that somebody changed, as they were before."""
+        return self._fleet.records.edited(workload, self._uid(workload.key))
 
     def occupant(self, revision: Ref, workload: Ref) -> Occupant | None:
         """What has the name of a revision of this workload and is none, if anything."""
@@ -212,6 +216,7 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
             if before is not None:
                 self._writers.pop(work_name(before.key), None)
             workload.replicaset = None
+            self._fleet.records.forget_edited(event.ref)
             runs = self.measured.follow(event.ref, "", NO_INTENTS)
             workload.shares.clear()
             workload.members.clear()

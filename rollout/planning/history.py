@@ -1,16 +1,25 @@
 """Decides which revisions, and which rendered contents, are kept for restoring and going back.
 
 What is about to be written to a cluster is kept before it is written, so that it can be restored there and
-given back; what no cluster has, is to have, or would get back goes.
+given back; what no cluster has, is to have, or would get back goes; what somebody changed is put back.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from rollout.model.kinds import Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.writes import Create, Delete
-from rollout.planning.plan import Write
-from rollout.planning.revisions import Revision, content_object, revision_object, revision_ref
+from rollout.planning.notes import edited_note, occupant_note
+from rollout.planning.plan import Note, Write
+from rollout.planning.revisions import (
+    Occupant,
+    Revision,
+    content_object,
+    kept_object,
+    revision_object,
+    revision_ref,
+)
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
 
@@ -48,10 +57,17 @@ def history(
     workload: ReplicaSetWorkload,
     replicaset: ReplicaSet,
     kept: Mapping[str, Revision],
+    *,
     decided: Mapping[str, Decided],
+    edited: Sequence[Revision] = (),
 ) -> list[Write]:
-    """What is kept from now on, and what no more."""
-    writes = [
+    """What is kept from now on, and what no more.
+
+    Args:
+        edited: of ``kept``, what somebody changed on the hub; what is there makes way before.
+    """
+    writes: list[Write] = [Create(*kept_object(each)) for each in edited]
+    writes += [
         _keep(workload, replicaset, content, kept) for content in to_keep(workload, kept, decided)
     ]
     revisions = sorted((r for r in kept.values() if not r.base), key=lambda r: r.number)
@@ -66,8 +82,31 @@ def history(
         r for r in kept.values() if r.base and r.content not in (used if r.base in gone else soaked)
     ]
     if replicaset.problems or not workload.shares:
-        return []
+        return writes
+    spare = [r for r in spare if r not in edited]  # those that come back go by their new uid
     return writes + [Delete(revision_ref(workload.ref, r.content), r.uid) for r in spare]
+
+
+def way_cleared(
+    workload: Ref,
+    wanted: Iterable[str],
+    edited: Iterable[Revision],
+    occupant: Callable[[Ref, Ref], Occupant | None],
+) -> tuple[list[Write], list[Note]]:
+    """Deletes what is in the way of the revisions that are written now, and tells it (S18)."""
+    writes: list[Write] = []
+    notes: list[Note] = []
+    changed = dict.fromkeys(each.content for each in edited)
+    for content in (*changed, *wanted):
+        ref = revision_ref(workload, content)
+        there = occupant(ref, workload)
+        if there is not None:
+            writes.append(Delete(ref, there.uid))
+        if content in changed:
+            notes.append(edited_note(workload, ref, there))
+        elif there is not None:
+            notes.append(occupant_note(workload, ref, there))
+    return writes, notes
 
 
 def _keep(

@@ -160,6 +160,15 @@ def occupant_note(ref: Ref, revision: Ref, occupant: Occupant) -> Note:
     return Note(ref, "RevisionRepaired", f"{text}; it is deleted and written anew", warning=True)
 
 
+def edited_note(ref: Ref, revision: Ref, there: Occupant | None) -> Note:
+    """A note on a kept revision that somebody changed, where it is put back (S18). ``there``: what has its
+    name now.
+    """
+    writer = (there.writer if there is not None else "") or "somebody"
+    text = f"RolloutRevision {revision.name} was changed by {writer}"
+    return Note(ref, "RevisionRepaired", f"{text}; it is written again from memory", warning=True)
+
+
 def disowned_notes(workload: ReplicaSetWorkload, writes: Iterable[Write]) -> list[Note]:
     """Notes on works that say they are not of this workload, where a write puts that right (S18)."""
     clusters = [touch.cluster for write in writes if (touch := touch_of(write)) is not None]

@@ -24,13 +24,12 @@ from rollout.planning.documents import (
     revision_label,
     work_annotations,
 )
-from rollout.planning.history import history, to_keep
+from rollout.planning.history import history, to_keep, way_cleared
 from rollout.planning.notes import (
     cleared_notes,
     disowned_notes,
     failing,
     fault_on,
-    occupant_note,
     repair_notes,
     retreat_notes,
     rollout_notes,
@@ -40,7 +39,7 @@ from rollout.planning.notes import (
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, UNFINISHED, Note, Plan, Write
 from rollout.planning.removals import Removals, cleanup, counted, removals
-from rollout.planning.revisions import kept_contents, revision_ref, spec_kept
+from rollout.planning.revisions import kept_contents, spec_kept
 from rollout.planning.standing import ShareReport
 from rollout.planning.status import is_nearly_done, status_of
 from rollout.planning.views import ReplicaSetView
@@ -215,7 +214,9 @@ class _ReplicaSetPass(Pass):
         """What must be written down before anything is touched."""
         if self.is_unwritten:
             return []
-        found = history(self.workload, self.replicaset, self.revisions, self.decided)
+        edited = self.view.edited(self.workload.ref)
+        workload, kept = self.workload, self.revisions
+        found = history(workload, self.replicaset, kept, decided=self.decided, edited=edited)
         for name, share in self.workload.shares.items():
             decided = self.decided[name]
             found += share.live.book.writes(decided.head, decided.lines)
@@ -232,13 +233,11 @@ class _ReplicaSetPass(Pass):
         """Deletes what has the name of a page or revision to be written but is not this workload's."""
         ref, pages = self.workload.ref, [write for book in books for write in book.leftovers()]
         self.notes += cleared_notes(ref, pages, [book.edited for book in books])
-        found: list[Write] = [*pages]
-        for each in to_keep(self.workload, self.revisions, self.decided) if books else ():
-            revision = revision_ref(ref, each)
-            if occupant := self.view.occupant(revision, ref):
-                self.notes.append(occupant_note(ref, revision, occupant))
-                found.append(Delete(revision, occupant.uid))
-        return found
+        wanted = to_keep(self.workload, self.revisions, self.decided) if books else ()
+        edited = () if self.is_unwritten else self.view.edited(ref)
+        cleared, told = way_cleared(ref, wanted, edited, self.view.occupant)
+        self.notes += told
+        return [*pages, *cleared]
 
     def _touches(self, share: ReplicaSetShare, placement: str, step: Step) -> list[Write]:
         found: list[Write] = []

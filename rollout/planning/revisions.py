@@ -148,7 +148,7 @@ def revision_object(
     ref: Ref, replicaset: ReplicaSet, revision: str, number: int, rules: Sequence[Any] = ()
 ) -> tuple[Ref, Obj]:
     """The present template, with the rules over it if any, as a new RolloutRevision."""
-    where, obj = _object(ref, replicaset, revision)
+    where, obj = _object(ref, replicaset.uid, revision, _cause(replicaset))
     obj |= {"revision": number, "template": replicaset.template.spec}
     return where, obj | ({"rules": list(rules)} if rules else {})
 
@@ -157,21 +157,38 @@ def content_object(
     ref: Ref, replicaset: ReplicaSet, content: str, base: str, values: Sequence[Assignment]
 ) -> tuple[Ref, Obj]:
     """A content that was rendered from the revision ``base``, as a new RolloutRevision."""
-    where, obj = _object(ref, replicaset, content)
-    said = [
+    where, obj = _object(ref, replicaset.uid, content, _cause(replicaset))
+    return where, obj | {"revision": 0, "base": base, "values": _said(values)}
+
+
+def kept_object(kept: Revision) -> tuple[Ref, Obj]:
+    """The RolloutRevision that this was read from."""
+    cause = {names.CHANGE_CAUSE: kept.cause} if kept.cause else {}
+    where, obj = _object(kept.owner, kept.owner_uid, kept.content, cause)
+    obj |= {"revision": kept.number}
+    if kept.base:
+        return where, obj | {"base": kept.base, "values": _said(kept.values)}
+    rules = {"rules": list(kept.rules)} if kept.rules else {}
+    return where, obj | {"template": kept.template, **rules}
+
+
+def _said(values: Iterable[Assignment]) -> list[Obj]:
+    return [
         {"manifest": each.manifest, "place": list(each.place), "value": each.value}
         for each in values
     ]
-    return where, obj | {"revision": 0, "base": base, "values": said}
 
 
-def _object(ref: Ref, replicaset: ReplicaSet, content: str) -> tuple[Ref, Obj]:
+def _cause(replicaset: ReplicaSet) -> Mapping[str, str]:
+    return {k: v for k, v in replicaset.annotations.items() if k == names.CHANGE_CAUSE}
+
+
+def _object(ref: Ref, uid: str, content: str, cause: Mapping[str, str]) -> tuple[Ref, Obj]:
     revision = revision_ref(ref, content)
-    cause = {k: v for k, v in replicaset.annotations.items() if k == names.CHANGE_CAUSE}
     return revision, owned_object(
         revision,
         ref,
-        replicaset.uid,
+        uid,
         {},
         labels={names.REVISION_LABEL: record_id(ref, "")},
         annotations={**cause, names.OWNER: ref.key, names.REVISION: content},

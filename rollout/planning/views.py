@@ -1,6 +1,6 @@
 """What planners of workloads read of the fleet, besides the workload itself."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
@@ -51,6 +51,10 @@ class ReplicaSetView(WorkloadsView[ReplicaSetWorkload], Protocol):
     """Templates of earlier revisions are kept, and come back."""
 
     def revisions(self, workload: Ref) -> Mapping[str, Revision]: ...
+
+    def edited(self, workload: Ref) -> Sequence[Revision]:
+        """Those of `revisions` that somebody changed on the hub, as they were before."""
+        ...
 
     def occupant(self, revision: Ref, workload: Ref) -> Occupant | None:
         """The object with the name of a revision that is not the workload's, if there is one."""

@@ -10,10 +10,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
-from rollout.errors import Denied
+from rollout.errors import Denied, Gone
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.content import content_hash
@@ -284,6 +285,41 @@ def test_a_forged_revision_reaches_no_cluster(tenant: Guarded, stranger: KubeHub
     tenant.holds()
     nothing_moves(tenant)
     assert tenant.carrying("666") == []
+
+
+def test_an_earlier_revision_edited_under_a_leader_is_put_back_and_the_editor_is_named(
+    tenant: Guarded,
+) -> None:
+    """Nobody asks for it now: it is the way back."""
+    tenant.begin()
+    first = revision_ref(tenant.web, TEMPLATE)
+    kept = tenant.hub.get(first)
+    tenant.hub.patch(tenant.web, {"spec": {"manifestWorkTemplate": make.template("2")}})
+    tenant.holds()
+    before = identities(tenant.works())
+
+    for edit in ({"template": make.template("666")}, {"revision": 7}, {"template": None}):
+        uid = tenant.hub.get(first)["metadata"]["uid"]
+        raw_patch(tenant.hub, first, "mallory", **edit)
+
+        def is_back(uid: str = uid) -> None:
+            with suppress(Gone):
+                found = tenant.hub.get(first)
+                assert found["metadata"]["uid"] != uid
+                assert (found["template"], found["revision"]) == (
+                    kept["template"],
+                    kept["revision"],
+                )
+                return
+            raise AssertionError("it is gone")
+
+        eventually("it is put back", is_back)
+
+    said = f"RolloutRevision {first.name} was changed by mallory"
+    eventually("it is told", lambda: any(said in each for each in told(tenant, "RevisionRepaired")))
+    uid = tenant.hub.get(first)["metadata"]["uid"]
+    stays_so("it is written once", lambda: tenant.hub.get(first)["metadata"]["uid"] == uid, LOOK)
+    assert identities(tenant.works()) == before
 
 
 def test_works_that_an_agent_gives_to_another_owner_are_put_right_and_told(

@@ -69,6 +69,17 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         focus="meddling",
     ),
     fault(
+        "S18",
+        "an earlier revision that somebody edited stays as it is",
+        (
+            "fleet.records",
+            "self._edited[ref], revision = known, None",
+            "revision = None",
+        ),
+        kinds=("replicaset",),
+        focus="tenants",
+    ),
+    fault(
         "R8",
         "one page for all",
         (RECORD, "PAGE_SIZE = 100", "PAGE_SIZE = 10**9"),

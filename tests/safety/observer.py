@@ -368,8 +368,8 @@ class Judge:
         self.repairs.saw(event, is_ours=self.is_ours)
         self.written_down.saw(event, is_ours=self.is_ours)
 
-    def _saw_template(self, _: Event) -> None:
-        self.repairs.saw_template(is_ours=self.is_ours)
+    def _saw_template(self, event: Event) -> None:
+        self.repairs.saw_template(event, is_ours=self.is_ours)
 
     def _created(self, ref: Ref) -> None:
         made = self._made.setdefault(ref.namespace, set())

@@ -89,6 +89,7 @@ _OF_KIND: Mapping[str, Mapping[str, float]] = {
         "S10.went_back": 25,
         "S10.at_the_limit": 10,
         "S10.barred": 100,
+        "S18.revisions_put_back": 0.5,
         "S21.Rollback": 0.5,
         "S14.forecasts": 5,
         "S14.foreseen_touches": 20,

@@ -18,17 +18,30 @@ HEAD, CLUSTERS = KEYS = ("head.json", "clusters.json")
 
 
 class RepairsJudge:
-    """Knows each page of the record as the engine wrote it last."""
+    """Knows each page of the record, and each revision, as the engine wrote it last."""
 
     def __init__(self, told: Told, counts: Counter[str], blame: Blame) -> None:
         self.told, self.counts, self.blame = told, counts, blame
         self._ours: dict[Ref, Obj] = {}
         self._there: dict[Ref, Obj] = {}
         self._templates_are_ours = True
+        self._kept_by_us: set[Ref] = set()  # revisions
+        self._edited: set[Ref] = (
+            set()
+        )  # of these, what somebody changed and what is not there again
 
-    def saw_template(self, *, is_ours: bool) -> None:
+    def saw_template(self, event: Event, *, is_ours: bool) -> None:
         """A kept revision has changed on the hub: what somebody else took away nobody can bring back."""
-        self._templates_are_ours = self._templates_are_ours and is_ours
+        ref, gone = event.ref, event.change is Change.DELETED
+        if not gone and is_ours:
+            self._kept_by_us.add(ref)
+            self.counts["S18.revisions_put_back"] += ref in self._edited
+            self._edited.discard(ref)
+        elif not gone and ref in self._kept_by_us:
+            self._edited.add(ref)
+        elif ref not in self._edited:
+            self._kept_by_us.discard(ref)
+            self._templates_are_ours = self._templates_are_ours and is_ours
 
     def saw(self, event: Event, *, is_ours: bool) -> None:
         """A page has changed on the hub."""
@@ -48,6 +61,10 @@ class RepairsJudge:
         allow(self.counts, "edited_unseen", len(unlike))
         for ref in unlike:
             del self._ours[ref]
+        allow(self.counts, "edited_unseen", len(self._edited))
+        self._templates_are_ours = self._templates_are_ours and not self._edited
+        self._kept_by_us -= self._edited
+        self._edited.clear()
 
     def planned(self, plan: Plan) -> None:
         """Whoever puts something right also says so."""
@@ -132,6 +149,8 @@ class RepairsJudge:
         for ref, page in self._there.items():
             if HEAD in (page.get("data") or {}) and self._is_live(page):
                 self._head(ref, page)
+        for ref in self._edited if self.told.workload() is not None else ():
+            self.blame("S18", f"{ref} was edited, and is not put back")
         if not self.told.paused and not self.told.frozen:
             self._works(kept_back)
 

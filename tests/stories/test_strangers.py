@@ -4,12 +4,18 @@ One that bears our names in another namespace says nothing, and is in nobody's w
 """
 
 import json
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from rollout.analysis.clusters import explain_cluster
 from rollout.analysis.sentences import share_facts
 from rollout.analysis.snapshot import snapshot_of
+from rollout.clock import VirtualClock
+from rollout.errors import Gone
+from rollout.hub.admission import admit
+from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.content import content_hash
 from rollout.model.kinds import (
@@ -22,10 +28,13 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
+from rollout.operate import Who, undo
 from rollout.planning.revisions import read_revision, revision_ref
 from rollout.rollouts.record import CLUSTERS, page_object, page_ref, record_id
+from tests.stories.test_values import story as valued
+from tests.stories.test_values import values
 from tests.support import make
-from tests.support.story import HOUR, MIN, SEC, Story
+from tests.support.story import HOUR, MIN, SEC, T0, Story
 
 ONE_BY_ONE = make.progressive(maxConcurrency=1, progressDeadline="24h")
 NOBODY = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "nobody"}]
@@ -102,6 +111,136 @@ def test_the_present_revision_that_somebody_edits_is_written_anew_and_told_once(
     assert after["template"] == kept["template"]
     (told,) = repairs(story, "RevisionRepaired")
     assert kept["metadata"]["name"] in told
+
+
+def edits(kept: Obj) -> dict[str, Obj]:
+    """What somebody may do to a kept revision."""
+    return {
+        "another template": {"template": make.template("666")},
+        "another number": {"revision": kept["revision"] + 7},
+        "another owner": {"metadata": {"ownerReferences": NOBODY}},
+        "no label": {"metadata": {"labels": None}},
+        "no template": {"template": None},
+    }
+
+
+def two_revisions(**more: Any) -> tuple[Story, Obj]:
+    """Version 2 is rolled out; what is kept of version 1."""
+    workload = make.workload(strategy=make.everywhere())
+    story = Story([*make.fleet(3), workload], **more).end()
+    (kept,) = story.hub.list(ROLLOUT_REVISION).items
+    story.template(make.template("2"))
+    return story.end(), kept
+
+
+def says(kept: Obj) -> Obj:
+    """What a revision says, but for what each object of the hub has for itself."""
+    meta = {k: kept["metadata"].get(k) for k in ("labels", "annotations", "ownerReferences")}
+    return {**{k: v for k, v in kept.items() if k != "metadata"}, "metadata": meta}
+
+
+@pytest.mark.parametrize("edit", edits({"revision": 1}))
+def test_an_earlier_revision_that_somebody_edits_is_put_back_and_told_at_once(edit: str) -> None:
+    story, kept = two_revisions()
+    ref = ref_of(ROLLOUT_REVISION, kept)
+
+    story.hub.patch(ref, edits(kept)[edit])
+    story.on(2 * SEC)
+
+    assert says(story.hub.get(ref)) == says(kept)
+    assert repairs(story, "RevisionRepaired") == [
+        f"RolloutRevision {ref.name} was changed by somebody; it is written again from memory"
+    ]
+    put_back = story.hub.get(ref)["metadata"]["uid"]
+    story.on(HOUR)
+    assert story.hub.get(ref)["metadata"]["uid"] == put_back
+    assert len(repairs(story, "RevisionRepaired")) == 1
+
+
+def test_clusters_go_back_to_an_earlier_revision_that_somebody_edited() -> None:
+    story, kept = two_revisions()
+
+    undo(story.hub, Ref(REPLICA_SET, "default/web"), Who("ada", story.clock.now()))
+    story.hub.patch(ref_of(ROLLOUT_REVISION, kept), {"template": make.template("666")})
+    story.on(5 * MIN)
+
+    assert set(story.versions().values()) == {"1"}
+
+
+def test_it_is_put_back_also_where_the_spec_is_wrong_and_more_is_kept_than_is_asked_for() -> None:
+    clock = VirtualClock(T0)
+    story, kept = two_revisions(clock=clock, hub=MemoryHub(clock, admit=lambda ref, new, old: new))
+    web, ref = Ref(REPLICA_SET, "default/web"), ref_of(ROLLOUT_REVISION, kept)
+    asked = {"metadata": {"annotations": {names.HISTORY_LIMIT: "0"}}}
+    story.hub.patch(web, {"spec": {"placementRefs": []}, **asked})
+    story.on(MIN)
+    assert "placementRefs" in story.message
+
+    story.hub.patch(ref, {"template": make.template("666")})
+    story.on(MIN)
+
+    assert says(story.hub.get(ref)) == says(kept)
+
+
+def test_a_rendered_content_that_somebody_edits_is_put_back_and_told() -> None:
+    story = valued(values(), make.workload(strategy=make.everywhere())).end()
+    kept = next(each for each in story.hub.list(ROLLOUT_REVISION).items if each.get("base"))
+    ref = ref_of(ROLLOUT_REVISION, kept)
+
+    story.hub.patch(ref, {"values": [{**kept["values"][0], "value": "666"}]})
+    story.on(2 * SEC)
+
+    assert says(story.hub.get(ref)) == says(kept)
+    (told,) = repairs(story, "RevisionRepaired")
+    assert ref.name in told
+
+
+def test_whoever_edits_a_revision_again_and_again_has_it_put_back_once_a_second_at_most() -> None:
+    story, kept = two_revisions(gather=SEC)
+    ref, uids = ref_of(ROLLOUT_REVISION, kept), set[str]()
+
+    for n in range(100):
+        with suppress(Gone):
+            story.hub.patch(ref, {"template": make.template(str(n + 666))})
+            uids.add(story.hub.get(ref)["metadata"]["uid"])
+        story.on(SEC / 10)
+    story.on(2 * SEC)
+
+    assert len(uids) in range(5, 12)
+    assert says(story.hub.get(ref)) == says(kept)
+
+
+def test_a_server_that_alters_what_is_put_back_is_not_written_to_over_and_over() -> None:
+    clock, made = VirtualClock(T0), list[Ref]()
+
+    def alters(ref: Ref, new: Obj, old: Obj | None) -> Obj:
+        if ref.kind is ROLLOUT_REVISION and old is None and clock.now() > T0 + 2 * HOUR:
+            made.append(ref)
+            new = {**new, "template": make.template("666")}
+        return admit(ref, new, old)
+
+    story, kept = two_revisions(clock=clock, hub=MemoryHub(clock, admit=alters))
+    story.to(3 * HOUR)
+
+    story.hub.patch(ref_of(ROLLOUT_REVISION, kept), {"template": make.template("666")})
+    story.on(HOUR)
+
+    assert len(made) == 1
+
+
+def test_what_a_new_process_finds_edited_is_not_believed_and_stays_until_it_is_asked_for() -> None:
+    story, kept = two_revisions()
+    ref = ref_of(ROLLOUT_REVISION, kept)
+
+    story.hub.patch(ref, {"template": make.template("666")})
+    story.restart().on(MIN)
+
+    assert repairs(story, "RevisionRepaired") == []
+    story.template(make.template("1"))
+    story.end()
+    assert story.hub.get(ref)["template"] == kept["template"]
+    (told,) = repairs(story, "RevisionRepaired")
+    assert ref.name in told
 
 
 def test_a_revision_that_is_merely_written_or_goes_is_not_told_as_repaired() -> None:

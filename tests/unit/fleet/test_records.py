@@ -161,3 +161,27 @@ def test_a_content_is_held_against_its_base_once_however_often_it_is_asked_for(
     shelves.content("a")
     assert len(shelves.records.revisions(SET, "u-1")) == 3
     assert len(asked) == 4
+
+
+def test_nothing_of_a_workload_that_is_gone_is_put_back() -> None:
+    shelves = Shelves()
+    ref, obj = shelves.base()
+    edited = {**obj, "revision": 7, "metadata": {**obj["metadata"], "uid": "uid 1"}}
+    shelves.records.take_revision(Event(ref, Change.MODIFIED, edited, 99))
+    (known,) = shelves.records.edited(SET, "u-1")
+    assert (known.number, shelves.records.edited(SET, "u-2")) == (1, [])
+
+    shelves.records.forget_edited(SET)
+
+    assert shelves.records.edited(SET, "u-1") == []
+
+
+def test_a_revision_that_was_made_anew_meanwhile_counts_as_it_is() -> None:
+    """Events are missed: it went with its number, and was rolled out again under another one."""
+    shelves = Shelves()
+    ref, obj = shelves.base()
+
+    shelves.add((ref, {**obj, "revision": 7}))
+
+    (found,) = shelves.records.revisions(SET, "u-1").values()
+    assert (found.number, shelves.records.edited(SET, "u-1")) == (7, [])
