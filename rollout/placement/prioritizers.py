@@ -85,8 +85,9 @@ class Balance:
         column = OcmBalance().column(cycle, pool)
         if not cycle.previous:
             return column
-        kept = dict.fromkeys(cycle.previous, self._best(cycle))
-        return ScoreColumn(list(map(kept.get, pool.names, column.scores)))
+        best, kept = self._best(cycle), Steady().column(cycle, pool).scores
+        scores = zip(kept, column.scores, strict=True)
+        return ScoreColumn([best if has else score for has, score in scores])
 
     def _best(self, cycle: Cycle) -> int:
         """Where the weight is negative, the busiest clusters are the best."""
@@ -109,7 +110,7 @@ class Steady:
             return ScoreColumn([0] * len(pool))
 
         def make(names: Sequence[str]) -> list[int]:
-            return list(map((0, 100).__getitem__, map(previous.__contains__, names)))
+            return [100 if name in previous else 0 for name in names]
 
         return ScoreColumn(pool.source.derived(previous, pool, make))
 

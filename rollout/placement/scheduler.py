@@ -6,10 +6,11 @@ plugin that only has the plain method is asked cluster by cluster.
 Source: OCM placement spec 2.6 to 2.11 and the differences listed in `docs/semantics.md`.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from heapq import nlargest
+from itertools import chain
 from operator import add
 
 from rollout.errors import PluginError
@@ -142,13 +143,11 @@ def select(cycle: Cycle, pool: Pool, plugins: Plugins = DEFAULT_PLUGINS) -> Plac
 
 def best(names: Sequence[str], totals: Sequence[int], number: int | None) -> tuple[str, ...]:
     """The ``number`` best (None: all): total descending, then name. ``names`` are sorted."""
-    order: Sequence[int]
-    if number is not None and number * 8 < len(names):
-        order = nlargest(number, range(len(names)), key=totals.__getitem__)
-    else:
-        # Stable also in reverse, so equal totals stay in the order of names.
-        order = sorted(range(len(names)), key=totals.__getitem__, reverse=True)[:number]
-    return tuple(map(names.__getitem__, order))
+    by_total: defaultdict[int, list[str]] = defaultdict(list)
+    for name, total in zip(names, totals, strict=True):
+        by_total[total].append(name)
+    falling = sorted(by_total, reverse=True)
+    return tuple(chain.from_iterable(by_total[total] for total in falling))[:number]
 
 
 def _filter(
