@@ -19,11 +19,14 @@ _DERIVED_KEPT = 32
 _TO_FLAGS = bytes.maketrans(b"01", b"\x00\x01")
 
 
+def flags_of(bits: int, width: int = 0) -> bytes:
+    """By slot, at least ``width`` of them: 1 where the bit is set, else 0. Cost: as `slots_of`."""
+    return f"{bits:0{width}b}"[::-1].encode().translate(_TO_FLAGS)
+
+
 def slots_of(bits: int) -> list[int]:
     """The positions of the bits that are set, ascending. Cost: O(highest bit), in C."""
-    if not bits:
-        return []
-    flags = f"{bits:b}"[::-1].encode().translate(_TO_FLAGS)
+    flags = flags_of(bits)
     return list(compress(range(len(flags)), flags))
 
 

@@ -120,12 +120,13 @@ class Judge:
         read_others: a verdict rests on the scores of a cluster other than the one it is about.
     """
 
-    __slots__ = ("_name", "_now", "_scores", "changes", "read_others")
+    __slots__ = ("_cluster", "_now", "_scores", "_seen", "changes", "read_others")
 
     def __init__(self, scores: Scores, now: datetime | None) -> None:
         self._scores = scores
         self._now = now
-        self._name = ""
+        self._cluster: Cluster | None = None  # the one that was asked about last
+        self._seen: dict[str, Any] = {}
         self.changes: set[datetime] = set()
         self.read_others = False
 
@@ -137,12 +138,12 @@ class Judge:
         """As `verdict`, of an expression that is compiled."""
         if found.run is None:
             return found.problem or "it has not been compiled", 1
-        self._name = cluster.name
-        # Expressions see the cluster without apiVersion and kind.
-        seen = {
-            key: cluster.raw[key] for key in ("metadata", "spec", "status") if key in cluster.raw
-        }
-        evaluation = Evaluation({"managedCluster": seen}, self._scores_of)
+        if cluster is not self._cluster:
+            # Expressions see the cluster without apiVersion and kind.
+            raw = cluster.raw
+            seen = {key: raw[key] for key in ("metadata", "spec", "status") if key in raw}
+            self._cluster, self._seen = cluster, {"managedCluster": seen}
+        evaluation = Evaluation(self._seen, self._scores_of)
         try:
             evaluation.spend(found.price)
             value = found.run(evaluation)
@@ -158,7 +159,7 @@ class Judge:
         if type(name) is not str or type(cluster) is not dict:
             raise no_overload("scores", cluster, name)
         who = (cluster.get("metadata") or {}).get("name")
-        self.read_others = self.read_others or who != self._name
+        self.read_others = self.read_others or self._cluster is None or who != self._cluster.name
         found = self._scores(name).get(who) if isinstance(who, str) else None
         if found is None:
             raise CelError(f"no AddOnPlacementScore {name} of cluster {who}")

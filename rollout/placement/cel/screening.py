@@ -6,16 +6,17 @@ over all its candidates may take `bounds.MOST_STEPS`. Steps of kept verdicts cou
 answer never depends on what was asked before.
 """
 
+import math
 from array import array
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from rollout.model.cluster import Score
+from rollout.model.cluster import Cluster
 from rollout.model.wording import shortened
 from rollout.placement.cel import bounds
 from rollout.placement.cel.expressions import Judge, Program, Scores, program, score_names
-from rollout.placement.index import ClusterIndex, Pool, bits_of
+from rollout.placement.framework import FOREVER
+from rollout.placement.index import ClusterIndex, Pool, bits_of, flags_of
 
 UNKNOWN, FALSE, TRUE = 0, 1, 2
 
@@ -31,20 +32,11 @@ class TooMuch(Exception):  # ends an evaluation; the scheduler makes a status of
     """All expressions together take more than `bounds.MOST_STEPS`."""
 
 
-@dataclass(slots=True)
-class _Begun:
-    """A cluster that is being judged: verdict and steps of each expression asked so far."""
-
-    slot: int
-    judge: Judge
-    verdicts: dict[str, tuple[bool | str, int]] = field(default_factory=dict)
-
-
 class Screening:
     """What is known of the expressions of one Placement, over one index of clusters."""
 
     def __init__(self) -> None:
-        self._left: int | None = None
+        self._left = math.inf
         self._programs: dict[str, Program] = {}
         self._source: ClusterIndex | None = None
         self._now: datetime | None = None
@@ -57,11 +49,12 @@ class Screening:
         self._words: dict[str, tuple[int, str]] = {}  # of one failure each: whose, and which
         self._until: dict[int, datetime] = {}  # verdicts that time alone changes
         self._read_others: set[int] = set()  # verdicts that rest on the scores of other clusters
-        self._begun: _Begun | None = None
+        # The cluster amid which a slice ended: its verdicts so far, and the steps that they took.
+        self._begun: dict[int, tuple[dict[str, bool | str], int]] = {}
 
     def begin(self, steps: int | None) -> None:
         """A new slice of so many steps; None: no matter how many."""
-        self._left = steps
+        self._left = math.inf if steps is None else steps
 
     def program(self, text: str) -> Program:
         """The compiled expression. Raises: Unfinished."""
@@ -69,7 +62,7 @@ class Screening:
         if found is None:
             self._afford()
             found = self._programs[text] = program(text)
-            self._pay(len(text) * bounds.STEPS_PER_CHARACTER)
+            self._left -= len(text) * bounds.STEPS_PER_CHARACTER
         return found
 
     def matching(
@@ -118,7 +111,7 @@ class Screening:
             judge = Judge(scores, self._now)
             verdict, steps = judge.run(self.program(text), source.cluster_at(slot))
             known = self._words[text] = slot, str(verdict)
-            self._pay(steps)
+            self._left -= steps
         return known[1]
 
     # -- what is still known -------------------------------------------------------------------
@@ -128,6 +121,7 @@ class Screening:
         went_back = self._now is not None and (now is None or now < self._now)
         if source is not self._source or went_back:
             self._clear()
+            self._edition, self._score_edition = source.edition, source.score_edition
         self._source, self._now = source, now
         new = len(source.edits) - len(self._state)
         self._state.extend(bytes(new))
@@ -152,28 +146,29 @@ class Screening:
             self._steps[slot] = 0
             self._until.pop(slot, None)
             self._read_others.discard(slot)
+            self._begun.pop(slot, None)
         for text in list(self._failed):
             self._failed[text] &= ~gone
             if not self._failed[text]:
                 del self._failed[text]
         self._words = {t: known for t, known in self._words.items() if not gone >> known[0] & 1}
-        if self._begun is not None and gone >> self._begun.slot & 1:
-            self._begun = None
 
     # -- finding out ---------------------------------------------------------------------------
 
     def _judge_all(
-        self,
-        wanted: Sequence[int],
-        parts: Sequence[Part],
-        source: ClusterIndex,
-        scores: Callable[[str], Mapping[str, Score]],
+        self, wanted: Sequence[int], parts: Sequence[Part], source: ClusterIndex, scores: Scores
     ) -> None:
         """In the order of names, up to the cluster with which it is too much."""
         state, steps, spent = self._state, self._steps, 0
+        judge = Judge(scores, self._now)
+        asked = [
+            (flags_of(bits, len(state)), {text: self.program(text) for text in texts})
+            for bits, texts in parts
+            if texts
+        ]
         for place, slot in enumerate(wanted, 1):
             if not state[slot]:
-                self._judge(slot, parts, source, scores)
+                self._judge(slot, asked, source.cluster_at(slot), judge)
             spent += steps[slot]
             if spent > bounds.MOST_STEPS:
                 raise TooMuch(
@@ -184,42 +179,48 @@ class Screening:
                 )
 
     def _judge(
-        self, slot: int, parts: Sequence[Part], source: ClusterIndex, scores: Scores
+        self,
+        slot: int,
+        asked: Sequence[tuple[bytes, Mapping[str, Program]]],
+        cluster: Cluster,
+        judge: Judge,
     ) -> None:
         """Whether any part matches the cluster. Each expression is asked once, and paid for once."""
-        begun = self._begun
-        if begun is None or begun.slot != slot:
-            begun = self._begun = _Begun(slot, Judge(scores, self._now))
+        verdicts, steps = self._begun.pop(slot, ({}, 0))
         matched = False
-        for bits, texts in parts:
-            if not texts or not bits >> slot & 1:
+        for concerned, programs in asked:
+            if not concerned[slot]:
                 continue
-            for text in texts:
-                known = begun.verdicts.get(text)
-                if known is None:
-                    self._afford()
-                    known = begun.judge.run(self.program(text), source.cluster_at(slot))
-                    begun.verdicts[text] = known
-                    self._pay(known[1])
-                if known[0] is not True:
+            for text, found in programs.items():
+                verdict = verdicts.get(text)
+                if verdict is None:
+                    if self._left <= 0:
+                        self._begun = {slot: (verdicts, steps)}
+                        raise Unfinished
+                    verdict, taken = judge.run(found, cluster)
+                    verdicts[text] = verdict
+                    steps += taken
+                    self._left -= taken
+                    if judge.changes or judge.read_others or isinstance(verdict, str):
+                        self._note(text, slot, verdict, judge)
+                if verdict is not True:
                     break
             else:
                 matched = True
         self._state[slot] = TRUE if matched else FALSE
-        self._steps[slot] = sum(steps for _, steps in begun.verdicts.values())
-        for text, (verdict, _) in begun.verdicts.items():
-            if isinstance(verdict, str):
-                self._failed[text] = self._failed.get(text, 0) | 1 << slot
-        if begun.judge.changes:
-            self._until[slot] = min(begun.judge.changes)
-        if begun.judge.read_others:
+        self._steps[slot] = steps
+
+    def _note(self, text: str, slot: int, verdict: bool | str, judge: Judge) -> None:
+        """What the verdict rests on besides the cluster, and whether it is none."""
+        if isinstance(verdict, str):
+            self._failed[text] = self._failed.get(text, 0) | 1 << slot
+        if judge.changes:
+            self._until[slot] = min(*judge.changes, self._until.get(slot, FOREVER))
+            judge.changes.clear()
+        if judge.read_others:
             self._read_others.add(slot)
-        self._begun = None
+            judge.read_others = False
 
     def _afford(self) -> None:
-        if self._left is not None and self._left <= 0:
+        if self._left <= 0:
             raise Unfinished
-
-    def _pay(self, steps: int) -> None:
-        if self._left is not None:
-            self._left -= steps

@@ -174,9 +174,10 @@ def element(value: Any, key: Any) -> Any:
     if type(key) is float and key.is_integer():
         key = int(key)
     if value.__class__ is dict:
-        if has_key(value, key):
+        try:
             return value[held(key)]
-        raise CelError(f"no such key: {_shown_key(key)}")
+        except (KeyError, TypeError):  # a list, or whatever else cannot be a key, is none
+            raise CelError(f"no such key: {_shown_key(key)}") from None
     if value.__class__ is list and type(key) in (int, float):
         if type(key) is int and 0 <= key < len(value):
             return value[key]

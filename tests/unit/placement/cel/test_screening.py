@@ -112,6 +112,23 @@ def test_a_cluster_that_changes_between_two_slices_is_looked_at_again() -> None:
     assert found.chosen == ("c000", "c004", "c006", "c007", "c008", "c009", "c010")
 
 
+def test_a_score_that_expires_amid_a_cluster_is_read_again_in_the_next_slice() -> None:
+    pool, known = Pool.of(many(1)), Screening()
+    texts = ("managedCluster.scores('s').all(s, s.value > 1)", "managedCluster.status.n == 0")
+    scores = {"c000": Score("c000", "s", {"a": 3}, T0)}
+    for text in texts:
+        known.program(text)
+    known.begin(1)  # enough for one expression
+    with pytest.raises(Unfinished):
+        select(cycle(*texts, known=known, scores=lambda _: scores), pool)
+    after = T0 + timedelta(seconds=1)
+
+    found, _ = in_slices(cycle(*texts, known=known, now=after, scores=lambda _: scores), pool, 1)
+
+    assert found.chosen == ()
+    assert "expired" in found.remarks[0]
+
+
 def test_a_second_pass_asks_only_about_clusters_that_changed() -> None:
     index, known = ClusterIndex(many(50)), Screening()
     select(cycle(LARGER, known=known), index.pool())
