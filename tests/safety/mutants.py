@@ -59,8 +59,6 @@ BY_TESTS: Mapping[tuple[str, str], str] = {
     ("a long outage begins with a short one that ended before", "replicaset"): _OUTAGES,
     ("a long outage begins with a short one that ended before", "addon"): _OUTAGES,
     ("what is taken back in one placement goes on in another", "replicaset"): "tests/stories/test_operations_rollback.py",
-    ("nobody looks when a window opens", "replicaset"): "tests/stories/test_calendars.py",
-    ("one placement restores what another one owns", "replicaset"): "tests/unit/planning/test_replicasets.py",
     ("a leader writes on after its lease", "processes"): f"{_PROCESS}::test_r2_a_leader_that_froze_writes_nothing_once_another_one_leads",
     ("a successor waits for nobody", "processes"): "tests/unit/runtime/test_leader.py",
     ("what is on its way needs no version", "processes"): f"{_PROCESS}::test_every_write_of_a_patch_has_a_precondition",

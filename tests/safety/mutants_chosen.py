@@ -11,7 +11,7 @@ STEP, LEDGER, STAGES, GATES, JUDGE, BACK = (
 SELECTED, WORKS, SHARED = (
     f"rollouts.{name}" for name in ("selections", "replicaset_workload", "workload")
 )
-GOES, SETS, HISTORY = (f"planning.{name}" for name in ("removals", "replicasets", "history"))
+GOES, HISTORY = (f"planning.{name}" for name in ("removals", "history"))
 RS = ("replicaset",)
 
 _OF_THE_WAY_BACK: tuple[Mutant, ...] = (
@@ -275,8 +275,17 @@ _OF_WORKS: tuple[Mutant, ...] = (
     ),
     fault(
         "S9",
-        "one placement restores what another one owns",
-        (SETS, "if self.workload.members.get(cluster) != placement:", "if False:"),
+        "a placement whose decisions are torn keeps what another one owns",
+        (
+            "rollouts.share",
+            "before=without(before, taken) if before else Reading(Selection()),",
+            "before=before or Reading(Selection()),",
+        ),
+        (
+            "rollouts.workload",
+            "mine = without(whole, taken)",
+            "mine = whole if whole.is_torn else without(whole, taken)",
+        ),
         kinds=RS,
         focus="pairs",
     ),

@@ -25,6 +25,7 @@ from tests.safety.allowed import allow
 from tests.safety.installs import InstallsJudge
 from tests.safety.judging import PlanJudge
 from tests.safety.model import Rollout
+from tests.safety.openings import OpeningsJudge
 from tests.safety.questions import Questions
 from tests.safety.repairs import RepairsJudge
 from tests.safety.replay import decision, difference, read_anew
@@ -88,6 +89,7 @@ class Judge:
         self.written_down = WrittenDown(self.told, self.counts, self.blame)
         self.repairs = RepairsJudge(self.told, self.counts, self.blame)
         self.installs = InstallsJudge(self.told, self.counts, self.blame)
+        self.openings = OpeningsJudge(self.told, self.counts, self.blame)
         self.questions = Questions(self.told, self.hub, self.counts)
         self.hub.watch(subject.carrier, 0, self._saw)
         self.hub.watch(ROLLOUT_RECORD, 0, self._saw_page)
@@ -209,6 +211,7 @@ class Judge:
                 self._ask_again(fleet, now)
             return
         self.installs.rested(now)
+        self.openings.rested(now)
         for rollout in self.told.rollouts.values():
             self._lost(rollout)
             self._forged(rollout)

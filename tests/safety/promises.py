@@ -57,7 +57,7 @@ _COMMON: tuple[Promise, ...] = (
     _promise("S20", "a waiver is for one revision", over=5),
     _promise("S21", "nothing is touched in a closed window", closed_waiting=30, removals=0.4,
              removals_shut=2, unread=4, overridden=1, Restore=2),
-    _promise("L1", "always a timer or an event ahead", timers_judged=500),
+    _promise("L1", "always a timer or an event ahead", timers_judged=500, openings_judged=1),
     _promise("L2", "free slots are filled at once", slots_judged=1000),
     _promise("L3", "silence times out", silent_for_too_long=1),
     _promise("L4", "lost events delay, no more", lossy_runs=1),
