@@ -8,9 +8,10 @@ from typing import NoReturn
 import pytest
 
 from rollout.hub.kube import KubeHub
+from rollout.model.kinds import TEMPLATES_OF_OTHERS, Ref
 from tests.kube import rights
 from tests.kube.cluster import Cluster, Missing, assets
-from tests.kube.setting import connect, install_crds, wipe
+from tests.kube.setting import CRD, connect, crd_of, install_crds, wipe
 
 REQUIRED = "ROLLOUT_KUBE_REQUIRED"
 
@@ -71,3 +72,13 @@ def admin(kube: KubeHub) -> Iterator[KubeHub]:
     """A hub that may do everything. What the test leaves behind is removed."""
     yield kube
     wipe(kube)
+
+
+@pytest.fixture
+def templates_of_others(admin: KubeHub) -> Iterator[None]:
+    """The kinds of another tool are on the hub."""
+    crds = [crd_of(kind) for kind in TEMPLATES_OF_OTHERS]
+    install_crds(admin, crds)
+    yield
+    for crd in crds:
+        admin.delete(Ref(CRD, crd["metadata"]["name"]))

@@ -47,15 +47,6 @@ class Right(NamedTuple):
 Rights = Mapping[str, set[Right]]
 """By account."""
 
-UNTRIED: Mapping[tuple[str, Right], str] = {
-    (
-        "rollout-dashboard",
-        Right("argoproj.io", resource, verb),
-    ): "no workload here names one of those"
-    for resource in ("analysistemplates", "clusteranalysistemplates")
-    for verb in ("list", "watch")
-}
-"""Rights that no test uses with the account itself, and why."""
 SELDOM = {("rollout-controller", Right("events.k8s.io", "events", "get"))}
 """Rights that tests use or not: an event is read back only where the answer to it was lost on the way."""
 
@@ -120,24 +111,24 @@ def missing(given: set[Right], taken: set[Right]) -> list[Right]:
     return sorted(right for right in taken - given if right.group in groups)
 
 
-def excuse(account: str, right: Right) -> str:
-    """Why no test needs to use this right of an account; "" where one has to."""
+def excuse(right: Right) -> str:
+    """Why no test needs to use this right; "" where one has to."""
     if right.resource.endswith(FINALIZERS):
         return "the API server asks for it when an owner is set: no request is about it"
     if right.verb == "execute-as":
         return "OCM's webhook asks for it, and OCM is not there"
-    return UNTRIED.get((account, right), "")
+    return ""
 
 
 def idle(account: str, given: set[Right], taken: set[Right]) -> list[Right]:
     """What is granted, was never used, and has no excuse."""
     unused = (right for right in given - taken if (account, right) not in SELDOM)
-    return sorted(right for right in unused if not excuse(account, right))
+    return sorted(right for right in unused if not excuse(right))
 
 
-def needless(account: str, taken: set[Right]) -> list[Right]:
+def needless(taken: set[Right]) -> list[Right]:
     """What has an excuse and was used: the excuse has to go."""
-    return sorted(right for right in taken if excuse(account, right))
+    return sorted(right for right in taken if excuse(right))
 
 
 def main(folder: Path) -> int:
@@ -153,7 +144,7 @@ def main(folder: Path) -> int:
             f"{account}: granted and never used: {right}" for right in idle(account, given, mine)
         ]
         wrong += [f"{account}: used and not granted: {right}" for right in missing(given, mine)]
-        wrong += [f"{account}: excused, and used: {right}" for right in needless(account, mine)]
+        wrong += [f"{account}: excused, and used: {right}" for right in needless(mine)]
         print(f"{account}: {len(mine)} rights used, {len(given)} granted")
     print("\n".join([*wrong, f"by {len(records)} test servers"]))
     return int(bool(wrong))

@@ -107,6 +107,23 @@ def install_crds(hub: KubeHub, crds: Sequence[Obj] | None = None) -> None:
         eventually(f"{path} is served", lambda path=path: _is_served(hub, path))  # type: ignore[misc]  # a lambda with a default
 
 
+def crd_of(kind: Kind) -> Obj:
+    """The definition of a kind of others, which takes any fields."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": kind.version, "served": True, "storage": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.plural}.{kind.group}"},
+        "spec": {
+            "group": kind.group,
+            "names": {"kind": kind.name, "plural": kind.plural, "singular": kind.name.lower()},
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
 def may(admin: KubeHub, user: str, verb: str, resource: str, namespace: str = "") -> bool:
     """Whether the server would let a user do this. ``resource``: its plural, with ``.group``."""
     name, _, group = resource.partition(".")

@@ -19,8 +19,6 @@ from rollout.model.kinds import (
     REPLICA_SET,
     ROLLOUT_ANALYSIS,
     ROLLOUT_ANALYSIS_RUN,
-    TEMPLATES_OF_OTHERS,
-    Kind,
     Obj,
     Ref,
     ref_of,
@@ -30,7 +28,7 @@ from rollout.providers.jobs import JOB
 from rollout.runtime.events import EVENT
 from tests.kube.cluster import Cluster
 from tests.kube.controlled import Controlled
-from tests.kube.setting import CRD, eventually, install_crds, managed_cluster, namespace, put
+from tests.kube.setting import eventually, managed_cluster, namespace, put
 from tests.support import make
 from tests.support.bad_server import bad_server
 
@@ -230,32 +228,6 @@ def test_a_run_that_somebody_made_up_makes_way_and_a_verdict_that_somebody_wrote
     assert any("is none of this workload" in each for each in told())
     assert any("said Successful" in each and "(last written by" in each for each in told())
     assert running.refused == []
-
-
-@pytest.fixture
-def templates_of_others(admin: KubeHub) -> Iterator[None]:
-    """The kinds of another tool are on the hub."""
-    crds = [crd_of(kind) for kind in TEMPLATES_OF_OTHERS]
-    install_crds(admin, crds)
-    yield
-    for crd in crds:
-        admin.delete(Ref(CRD, crd["metadata"]["name"]))
-
-
-def crd_of(kind: Kind) -> Obj:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": kind.version, "served": True, "storage": True}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{kind.plural}.{kind.group}"},
-        "spec": {
-            "group": kind.group,
-            "names": {"kind": kind.name, "plural": kind.plural, "singular": kind.name.lower()},
-            "scope": "Namespaced" if kind.namespaced else "Cluster",
-            "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
 
 
 @pytest.mark.usefixtures("templates_of_others")

@@ -28,10 +28,17 @@ from rollout.hub.base import EmbeddedHub
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.model import names
-from rollout.model.kinds import APPROVAL, KINDS, REPLICA_SET, Ref
+from rollout.model.kinds import (
+    ANALYSIS_TEMPLATE,
+    APPROVAL,
+    CLUSTER_ANALYSIS_TEMPLATE,
+    KINDS,
+    REPLICA_SET,
+    Ref,
+)
 from tests.kube.cluster import Cluster
 from tests.kube.processes import kubeconfig_of
-from tests.kube.setting import PATIENCE, eventually
+from tests.kube.setting import PATIENCE, eventually, put
 from tests.kube.visitors import ACCOUNT, ensure, install_dashboard, person
 from tests.support import make
 from tests.support.shapes import run
@@ -126,6 +133,35 @@ def test_an_operator_pauses_with_the_own_token_and_approves_nothing(hosted: Host
     )
     assert operator.get("/act/approve", params={**FORM, "gate": "before:0"}).status_code == 403
     assert hosted.admin.list(APPROVAL).items == ()
+
+
+@pytest.mark.usefixtures("templates_of_others")
+def test_the_dashboard_reads_templates_of_another_tool_that_gates_name(hosted: Hosted) -> None:
+    viewer = hosted.client(person(hosted.admin, "viewer", "rollout-viewer"))
+    named = {
+        "api": (ANALYSIS_TEMPLATE, "theirs"),
+        "cron": (CLUSTER_ANALYSIS_TEMPLATE, "everybodys"),
+    }
+    for obj in (make.placement("fixed", ours=False), make.decision(["c00"], "fixed")):
+        ensure(hosted.admin, obj)  # no controller runs that would decide the other placement
+    for name, (_, template) in named.items():
+        gates = {names.GATES: f"before:0=analysis/{template}"}
+        ensure(hosted.admin, make.workload(name, placements=["fixed"], annotations=gates))
+    lacking = "there is no RolloutAnalysis or AnalysisTemplate of that name"
+
+    def told(name: str) -> str:
+        return viewer.get(f"/rollouts/mwrs/default/{name}").text
+
+    for name in named:
+        eventually(f"{name} lacks its template", lambda name=name: lacking in told(name))  # type: ignore[misc]  # a lambda with a default
+    metric = {"name": "ok", "provider": {"web": {"url": "https://metrics.test"}}}
+    for kind, template in named.values():
+        meta = {"name": template, **({"namespace": "default"} if kind.namespaced else {})}
+        body = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta}
+        put(hosted.admin, {**body, "spec": {"metrics": [metric]}})
+
+    for name in named:
+        eventually(f"{name} has its template", lambda name=name: lacking not in told(name))  # type: ignore[misc]  # a lambda with a default
 
 
 def test_a_stranger_sees_nothing_and_a_forged_token_opens_nothing(hosted: Hosted) -> None:

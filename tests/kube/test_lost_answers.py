@@ -63,9 +63,7 @@ def read_back() -> set[Kind]:
         for permission in needed(Settings.model_validate(dict.fromkeys(ALL, True)))
         if "get" in permission.verbs
         and permission.resource not in (LEASE.plural, "events")
-        and not excuse(
-            ACCOUNT.rpartition("/")[2], Right(permission.group, permission.resource, "get")
-        )
+        and not excuse(Right(permission.group, permission.resource, "get"))
     }
 
 
