@@ -120,8 +120,9 @@ def _says_for_what(
     rollout: Rollout, stage: Stage, wait: WaitAccount, now: datetime, counts: Counter[str]
 ) -> bool:
     is_over = wait.until is not None and wait.until <= now
-    if is_over and wait.reason == "WindowClosed" and not _is_reached(rollout, stage, now):
-        return allow(counts, "opened_behind")
+    if is_over and wait.reason == "WindowClosed":
+        is_behind = not _is_reached(rollout, stage, now) or _is_full(rollout, stage, now)
+        return is_behind and allow(counts, "opened_behind")
     return bool(wait.reason and wait.ends) and not is_over
 
 
@@ -129,6 +130,12 @@ def _is_reached(rollout: Rollout, stage: Stage, now: datetime) -> bool:
     """Whether every earlier stage may have passed."""
     earlier = rollout.plan.stages[: rollout.plan.stages.index(stage)]
     return all(rollout.may_have_passed(each, now) for each in earlier)
+
+
+def _is_full(rollout: Rollout, stage: Stage, now: datetime) -> bool:
+    """Whether every slot of the stage is taken."""
+    flying = sum(rollout.in_flight(cluster, now) for cluster in stage.members)
+    return stage.limit is not None and flying >= stage.limit
 
 
 def _may_be_barred(told: Told, rollout: Rollout) -> bool:
