@@ -157,7 +157,8 @@ def _allowed(setting: Setting, dice: Random) -> Setting:
 
 def _own_agents(setting: Setting, dice: Random) -> Setting:
     """Whatever else happens, the agents are those of the suite."""
-    if setting.notes.get(FAILURE_TOLERANCE) or "flapping" in str(setting.scenario):
+    flaps = any(rule.behaviour.flapping for rule in setting.scenario.spec.rules)
+    if setting.notes.get(FAILURE_TOLERANCE) or flaps:
         return setting
     every = dice.choice((10, 10, 20)) * SECOND
     return replace(setting, looks_every=every, rules=dice.random() < 0.8)

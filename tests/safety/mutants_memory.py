@@ -30,7 +30,7 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "no record",
         (
             "rollouts.book",
-            "        pages = [(number, self._pages[number]) for number in sorted(changed)]\n",
+            "        pages = [(number, self._pages[number]) for number in sorted(self.differing().union(others))]\n",
             "        pages = list[tuple[int, _Page]]()\n",
         ),
     ),

@@ -4,7 +4,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.safety.focus import FOCUSES, LATEST_SHARE, NEWER_SHARE, NEWEST_SHARE, SHARE, focus_of
+import pytest
+
+from tests.safety.focus import (
+    FOCUSES,
+    LATEST_SHARE,
+    NEWER_SHARE,
+    NEWEST_SHARE,
+    SHARE,
+    draw,
+    focus_of,
+    older_focus,
+)
 from tests.safety.focus_latest import LATEST, WEIGHTS
 from tests.safety.focus_newer import NEWER, NEWEST
 
@@ -47,3 +58,15 @@ def test_seeds_are_drawn_so() -> None:
             else about.count(found)
         )
         assert abs(100 * count / seeds - share) < 1, name
+
+
+@pytest.mark.parametrize("name", sorted(LATEST | NEWER | NEWEST | FOCUSES))
+def test_a_focus_changes_some_of_the_histories_that_are_about_it(name: str) -> None:
+    about = [seed for seed in range(1_000) if focus_of(seed) == name]
+    assert about
+
+    assert any(
+        draw(seed, kind) != draw(seed, kind, older_focus(seed) if name in LATEST else "")
+        for seed in about
+        for kind in ("replicaset", "addon")
+    )
