@@ -15,6 +15,7 @@ from rollout.model.names import (
     ROLLBACK,
     ROLLBACK_CONCURRENCY,
     ROLLBACK_FAILURES,
+    SEMANTICS,
 )
 from tests.safety.setting import Act, Setting, failing
 from tests.safety.sharpening import (
@@ -156,12 +157,15 @@ def _allowed(setting: Setting, dice: Random) -> Setting:
 
 
 def _own_agents(setting: Setting, dice: Random) -> Setting:
-    """Whatever else happens, the agents are those of the suite."""
+    """Whatever else happens, the agents are those of the suite. In profile ``ocm`` works keep their rules:
+    OCM would wait for ever without them.
+    """
     flaps = any(rule.behaviour.flapping for rule in setting.scenario.spec.rules)
     if setting.notes.get(FAILURE_TOLERANCE) or flaps:
         return setting
     every = dice.choice((10, 10, 20)) * SECOND
-    return replace(setting, looks_every=every, rules=dice.random() < 0.8)
+    rules = dice.random() < 0.8 or setting.notes.get(SEMANTICS) == "ocm"
+    return replace(setting, looks_every=every, rules=rules)
 
 
 LATEST: Mapping[str, Sharpen] = {

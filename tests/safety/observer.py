@@ -273,11 +273,21 @@ class Judge:
         if again.writes:
             self.blame("R5", f"asked again, it writes {[str(w.ref) for w in again.writes]}")
         rollouts = self.told.rollouts.values()
-        if any(r.hold in _BY_MEMORY or r.bad or r.quiet_until for r in rollouts):
+        if any(r.hold in _BY_MEMORY or r.bad or r.quiet_until for r in rollouts) or self._pauses():
             allow(self.counts, "by_memory")
             return
         self.counts["R5.replayed_midway"] += 1
         self.replay(fleet, now)
+
+    def _pauses(self) -> bool:
+        """Whether a write that was refused waits to be tried again: a new process tries at once."""
+        for ref, (revision, _, _) in self._refused.items():
+            owner, there = self.told.owner(ref.namespace), self.told.carries(ref.namespace)
+            track = owner.tracks.get(ref.namespace) if owner is not None else None
+            lacks_it = there is None or there.revision != revision
+            if track is not None and track.revision == revision and lacks_it:
+                return True
+        return False
 
     def _rest_closely(self, fleet: Fleet, now: datetime) -> None:
         """L3: who is overdue has a verdict."""

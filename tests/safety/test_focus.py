@@ -60,7 +60,7 @@ def test_seeds_are_drawn_so() -> None:
         assert abs(100 * count / seeds - share) < 1, name
 
 
-@pytest.mark.parametrize("name", sorted(LATEST | NEWER | NEWEST | FOCUSES))
+@pytest.mark.parametrize("name", sorted({*LATEST, *NEWER, *NEWEST, *FOCUSES}))
 def test_a_focus_changes_some_of_the_histories_that_are_about_it(name: str) -> None:
     about = [seed for seed in range(1_000) if focus_of(seed) == name]
     assert about
