@@ -27,7 +27,7 @@ class OwnersJudge:
 
     def _held(self, plan: Plan) -> None:
         """S8: from what a person holds nothing is taken away, and nothing there is changed. In profile
-        ``ocm`` OCM's rules choose who is touched, and know of nobody who is held.
+        ``ocm`` OCM's rules choose who is touched and who loses it, and know of nobody who is held.
         """
         held = self.told.held()
         self.counts["S8.held_deselected"] += any(
@@ -36,7 +36,8 @@ class OwnersJudge:
         for write in plan.writes:
             if write.ref.kind is not self.subject.carrier or write.ref.namespace not in held:
                 continue
-            if self.told.is_ocm and isinstance(write, Patch | Create) and write.touch is not None:
+            brings = isinstance(write, Patch | Create) and write.touch is not None
+            if self.told.is_ocm and (brings or isinstance(write, Delete)):
                 allow(self.counts, "as_ocm")
                 continue
             if isinstance(write, Delete | Patch | Create):
