@@ -26,9 +26,7 @@ class RepairsJudge:
         self._there: dict[Ref, Obj] = {}
         self._templates_are_ours = True
         self._kept_by_us: set[Ref] = set()  # revisions
-        self._edited: set[Ref] = (
-            set()
-        )  # of these, what somebody changed and what is not there again
+        self._edited: set[Ref] = set()  # of these, what was changed and is not put back yet
 
     def saw_template(self, event: Event, *, is_ours: bool) -> None:
         """A kept revision has changed on the hub: what somebody else took away nobody can bring back."""
