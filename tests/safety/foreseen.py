@@ -14,6 +14,7 @@ from rollout.model.names import SEMANTICS
 from tests.safety.allowed import allow
 from tests.safety.focus import draw
 from tests.safety.kinds import EDITORS
+from tests.safety.model import Rollout
 from tests.safety.setting import Setting
 from tests.safety.world import T0, History
 from tests.support.faults import Rates
@@ -36,9 +37,9 @@ def foreseen(kind: str, seed: int, counts: Counter[str], blame: Blame) -> None:
     if history.violations or history.engine is None:
         return
     rollouts = history.judge.told.rollouts.values()
-    if any(rollout.is_unquiet or rollout.hold == "TornDecisions" for rollout in rollouts):
+    if any(_is_remembered(rollout) for rollout in rollouts):
         allow(counts, "unplanned")
-        return  # others are still writing decisions, and how long ago they began only an engine knows
+        return
 
     def change(hub: Hub) -> None:
         EDITORS[kind](setting, hub, Random(0), lambda _: None).roll_out(UNHEARD_OF)
@@ -59,6 +60,15 @@ def foreseen(kind: str, seed: int, counts: Counter[str], blame: Blame) -> None:
         blame("S14", f"planned to touch {sorted(_at_once(said))}, touched {sorted(at_once)}")
     if _touched(history) - _sooner_or_later(said):
         blame("S14", f"{_touched(history) - _sooner_or_later(said)} are touched, but not planned")
+
+
+def _is_remembered(rollout: Rollout) -> bool:
+    """Whether the engine goes by what it has seen and a plan cannot see: since when others write decisions, or
+    whom a placement selected that is gone. The engine keeps these clusters for that placement, and a plan gives
+    them to the next one.
+    """
+    is_gone = rollout.hold == "PlacementNotFound" and bool(rollout.selected)
+    return rollout.is_unquiet or rollout.hold == "TornDecisions" or is_gone
 
 
 def _calm(setting: Setting) -> Setting:

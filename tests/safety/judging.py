@@ -283,12 +283,16 @@ class PlanJudge:
     def _may_fly(self, rollout: Rollout, cluster: str, now: datetime) -> bool:
         """Whether the engine, having forgotten a verdict, or going by every outage that it was told of,
         rightly counts the cluster as in flight on its old revision: then writing the new one takes no slot.
+        So it is where the old one was refused, until that is a failure for good (rows 5, 18, 19).
         """
         track = rollout.tracks.get(cluster)
         if track is None:
             return False
+        if not track.exact:
+            return True
+        is_refused = track.refused and not rollout.is_free(track, now)
         is_old = rollout.current(cluster) is None
-        return not track.exact or (is_old and rollout.may_still_soak(track, now))
+        return is_old and (is_refused or rollout.may_still_soak(track, now))
 
     def _tolerance(self, rollout: Rollout, touched: list[str], now: datetime) -> None:
         """S4: touches that could all fail stay within budget + 1."""
