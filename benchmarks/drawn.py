@@ -65,7 +65,7 @@ def _requests(runs: Sequence[Any]) -> str:
                 counts = asked.setdefault(row, dict.fromkeys(lines, 0.0))
                 counts[line] += number / len(runs)
     rows = [
-        [what, *(f"{counts[line]:g}" if counts[line] else "" for line in lines)]
+        [what, *(f"{round(counts[line], 1):g}" if counts[line] else "" for line in lines)]
         for what, counts in sorted(asked.items())
     ]
     clusters = runs[0]["clusters"]

@@ -10,7 +10,6 @@ import json
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -36,7 +35,12 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("--clusters", default=SIZES, help=f"numbers of clusters, with commas (default {SIZES})")
     add("--only", default=",".join(LINES), help=f"of {', '.join(LINES)}, with commas")
-    add("--repeat", type=int, default=3, help="runs of bare loop and works: the median counts")
+    add(
+        "--repeat",
+        type=int,
+        default=3,
+        help="runs of floor, loops, works, progressive, change: means",
+    )
     add("--rounds", type=int, default=1, help="with AGAINST: how often A B B A is run")
     add("--idle-seconds", type=float, default=IDLE_SECONDS, help="how long idle is watched")
     add("--patience", type=float, default=600.0, help="seconds after which a line has failed")
@@ -116,11 +120,12 @@ def _show(figure: Figure) -> None:
 def _show_requests(run: Run) -> None:
     """What was asked for, a column for each line."""
     print(f"\nrequests with {run.clusters} clusters")
-    lines = list(run.requests)
+    asked = run.asked()
+    lines = list(asked)
     print(" " * 38 + "".join(f"{line[:11]:>12}" for line in lines))
-    total = sum(run.requests.values(), Counter())
-    for verb, what in sorted(total):
-        counts = "".join(f"{run.requests[line][verb, what] or '':>12}" for line in lines)
+    for verb, what in sorted({each for counts in asked.values() for each in counts}):
+        row = [asked[line].get((verb, what), 0.0) for line in lines]
+        counts = "".join(f"{f'{n:g}' if n else '':>12}" for n in row)
         print(f"  {verb + ' ' + what:<36}{counts}".rstrip())
     print(flush=True)
 

@@ -8,20 +8,22 @@ import asyncio
 import json
 import statistics
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.kube import fleet
-from benchmarks.kube.audit import rate, status_writes
+from benchmarks.kube.audit import status_writes
 from benchmarks.kube.client import MERGE_PATCH, Client, Refused, each
 from benchmarks.kube.controller import Controller
+from benchmarks.kube.creates import Creates
 from benchmarks.kube.field import Field
-from benchmarks.kube.probe import REST_SECONDS, Probe
+from benchmarks.kube.probe import REST_SECONDS, Probe, Taken
 from benchmarks.kube.reference import reference
+from benchmarks.kube.rollouts import Rollouts
 from benchmarks.kube.starts import Starts
 from benchmarks.kube.tenants import Tenants
 from rollout.hub.kube_objects import path_of
@@ -49,7 +51,6 @@ _FIRST_EDITION = (
     f"/apis/apps/v1/namespaces/{fleet.NAMESPACE}/controllerrevisions",
 )
 """Where an older checkout keeps its records and revisions."""
-_WORK_CREATES = ("create", MANIFEST_WORK.plural)
 
 
 @dataclass(kw_only=True)
@@ -68,19 +69,15 @@ class Bench:
     idle_seconds: float = IDLE_SECONDS
     say: Callable[[str], None] = lambda _: None
     _probes: int = 0
-    _floors: dict[str, float] = field(default_factory=dict)  # line -> seconds of the floor
 
     async def run(self) -> AsyncIterator[Figure]:
         """All lines that are wanted, in their order."""
         await asyncio.wait_for(self._settle_down(), self.patience)
-        if "floor" in self.wanted:
-            async for figure in self._floor():
-                yield figure
         starts = Starts(self)
         takers: dict[str, Callable[[], AsyncIterator[Figure]]] = {
-            "works": self._works,
+            "works": Creates(self).run,
             "rolled": self._rolled,
-            "progressive": self._progressive,
+            "progressive": Rollouts(self).run,
             "placements": self._placements,
             "idle": self._idle,
             "restart": starts.restart,
@@ -90,9 +87,9 @@ class Bench:
         }
         load = ""  # whose peaks are to be told
         for line, take in takers.items():
-            if line not in self.wanted and _PART_OF.get(line) not in self.wanted:
+            if line not in self.wanted and not self.wanted.intersection(_PARTS.get(line, ())):
                 continue
-            await self._run_controller()
+            await self.run_controller()
             if line in _LOADS:
                 for peak in self._peaks(load) if self.probe.requests else ():
                     yield peak
@@ -116,7 +113,7 @@ class Bench:
             return Figure(name, value, unit)
         return Figure(name, value, unit, known.target, known.ocm, known.rising)
 
-    async def _run_controller(self) -> None:
+    async def run_controller(self) -> None:
         """Start it, where it is not running, and wait until it works: it decides a placement."""
         if self.controller.runs:
             return
@@ -165,7 +162,7 @@ class Bench:
 
     # -- without a controller ------------------------------------------------------------------
 
-    async def _bare(
+    async def bare(
         self, name: str, version: str, *more: str, at_once: int = BARE_AT_ONCE
     ) -> dict[str, float]:
         """Write these works in a process that does nothing else. Returns: what it says at its end."""
@@ -178,85 +175,13 @@ class Bench:
         found: dict[str, float] = json.loads(said)
         return found
 
-    async def _remove_bare(self, name: str) -> None:
+    async def remove_bare(self, name: str) -> None:
         async def remove(cluster: str) -> None:
             await self.client.send("DELETE", path_of(MANIFEST_WORK, cluster, name))
 
         await each(fleet.cluster_names(self.clusters), remove)
 
-    async def _floor(self) -> AsyncIterator[Figure]:
-        """What no controller can be faster than: works that a bare loop writes and agents report."""
-        alone = await self._bare(fleet.BARE, "1", at_once=1)
-        await self._remove_bare(fleet.BARE)
-        yield self.figure("floor.one-by-one", self.clusters / alone["seconds"], "/s")
-        self.seen.let_agents(True)
-        for line, version in (("create", "1"), ("change", "2")):
-            before = self.probe.all_cpu()
-            bare = await self._bare(fleet.FLOOR, version)
-            ended = await self.seen.until(
-                f"version {version} is reported",
-                partial(self.seen.is_reported, version, self.clusters),
-                self.patience,
-            )
-            seconds, cpu = ended - bare["began"], self.probe.all_cpu() - before + bare["cpu"]
-            self.say(f"floor of {line}: {seconds:.2f} s, {cpu:.2f} s CPU of all")
-            self._floors[line] = seconds
-            yield self.figure(f"floor.{line}.seconds", seconds, "s")
-            yield self.figure(f"floor.{line}.all-cpu", cpu, "s")
-        await self._remove_bare(fleet.FLOOR)
-        await self.seen.until("the floor's works are gone", lambda: not self.seen.works, 60.0)
-
-    async def _bare_loop(self, *more: str) -> tuple[float, float, float]:
-        """The creates of a workload without a controller; ``more`` words for the loop.
-
-        Returns: creates a second, CPU seconds of the loop, and of all.
-        """
-        self.controller.stop()
-        self.probe.count()
-        before = self.probe.all_cpu()
-        bare = await self._bare(fleet.BARE, "1", *more)
-        reached = rate(self.probe.audit.read(), *_WORK_CREATES)
-        all_cpu = self.probe.all_cpu() - before + bare["cpu"]
-        self.say(f"{' '.join(('bare loop', *more))}: {reached:.0f}/s, {bare['cpu']:.2f} s CPU")
-        await self._remove_bare(fleet.BARE)
-        return reached, bare["cpu"], all_cpu
-
-    # -- works ---------------------------------------------------------------------------------
-
-    async def _works(self) -> AsyncIterator[Figure]:
-        """The bare loops, then one workload, All, agents silent; then the agents report; repeatedly."""
-        taken: dict[str, list[float]] = {line: [] for line in _WORKS}
-        for _ in range(self.repeat):
-            bare, bare_cpu, bare_all = await self._bare_loop()
-            watching, _, watching_all = await self._bare_loop("watching")
-            await self._run_controller()
-            self.seen.let_agents(False)
-            works = await self.probe.take(
-                "works",
-                lambda: self.apply(fleet.EVERYWHERE, "1"),
-                lambda: self.seen.until("all works", self._has_all_works, self.patience),
-            )
-            reached = rate(works.requests, *_WORK_CREATES)
-            self.say(f"works: {works.seconds:.2f} s, {reached:.0f}/s, {works.cpu:.2f} s CPU")
-            status = await self.probe.take("status", self._let_agents, lambda: self.rolled_out("1"))
-            self.say(f"status: {status.seconds:.2f} s, {status.cpu:.2f} s CPU")
-            await self._remove_workload()
-            values = (
-                *(bare, bare_cpu, bare_all, watching / bare, bare_all / watching_all),
-                *(reached, reached / bare, bare_all / works.all_cpu, reached / watching),
-                *(works.seconds, works.cpu, len(works.requests)),
-                *(status.seconds, status.cpu, len(status.requests)),
-            )
-            for line, value in zip(_WORKS, values, strict=True):
-                taken[line].append(value)
-        for line, unit in _WORKS.items():
-            yield self.figure(line, statistics.median(taken[line]), unit)
-
-    async def _let_agents(self) -> None:
-        self.seen.let_agents(True)
-
-    def _has_all_works(self) -> bool:
-        return self.seen.versions["1"] == self.clusters
+    # -- one workload --------------------------------------------------------------------------
 
     async def apply(self, strategy: Obj, version: str) -> None:
         body = fleet.workload(version, strategy)
@@ -269,7 +194,7 @@ class Bench:
             self.patience,
         )
 
-    async def _remove_workload(self) -> None:
+    async def remove_workload(self) -> None:
         path = path_of(REPLICA_SET, fleet.NAMESPACE, fleet.WORKLOAD)
         await self.client.send("DELETE", path)
         await self.seen.until("the works are gone", lambda: not self.seen.works, self.patience)
@@ -303,43 +228,38 @@ class Bench:
     async def _rolled(self) -> AsyncIterator[Figure]:
         self.seen.let_agents(True)
         apply = lambda: self.apply(fleet.EVERYWHERE, "1")  # noqa: E731  named for what it does
-        async for figure in self._measured("rolled", apply, lambda: self.rolled_out("1")):
+        async for figure in self.measured("rolled", apply, lambda: self.rolled_out("1")):
             yield figure
-        await self._remove_workload()
-
-    async def _progressive(self) -> AsyncIterator[Figure]:
-        """A tenth at a time; then another template, the same way. The workload stays."""
-        self.seen.let_agents(True)
-        apply = lambda: self.apply(fleet.TENTHS, "1")  # noqa: E731  as above
-        async for figure in self._measured("progressive", apply, lambda: self.rolled_out("1")):
-            yield figure
-        if "change" in self.wanted:
-            done = lambda: self.rolled_out("2")  # noqa: E731  as above
-            async for figure in self._measured("change", self._change, done):
-                yield figure
-
-    async def _change(self) -> None:
-        await self.patch({"manifestWorkTemplate": fleet.template("2")})
+        await self.remove_workload()
 
     async def patch(self, spec: Obj) -> None:
         path = path_of(REPLICA_SET, fleet.NAMESPACE, fleet.WORKLOAD)
         await self.client.send("PATCH", path, {"spec": spec}, MERGE_PATCH)
 
-    async def _measured(
+    async def measured(
         self, line: str, act: Callable[[], Awaitable[None]], done: Callable[[], Awaitable[float]]
     ) -> AsyncIterator[Figure]:
+        for figure in self.costs(line, [await self.take(line, act, done)]):
+            yield figure
+
+    async def take(
+        self, line: str, act: Callable[[], Awaitable[None]], done: Callable[[], Awaitable[float]]
+    ) -> Taken:
+        """What a line costs from ``act`` on, told as it is taken."""
         taken = await self.probe.take(line, act, done)
         most = status_writes(taken.requests)
         self.say(
             f"{line}: {taken.seconds:.2f} s, {taken.cpu:.2f} s CPU, at most {most} status writes/s"
         )
-        yield self.figure(f"{line}.seconds", taken.seconds, "s")
-        floor = self._floors.get(_FLOOR_OF.get(line, ""))
-        if floor is not None:
-            yield self.figure(f"{line}.of-floor", taken.seconds / floor, "")
-        yield self.figure(f"{line}.cpu", taken.cpu, "s")
-        yield self.figure(f"{line}.all-cpu", taken.all_cpu, "s")
-        yield self.figure(f"{line}.requests", len(taken.requests), "")
+        return taken
+
+    def costs(self, line: str, taken: Sequence[Taken]) -> Iterator[Figure]:
+        """Means of what was taken."""
+        mean = statistics.fmean
+        yield self.figure(f"{line}.seconds", mean(each.seconds for each in taken), "s")
+        yield self.figure(f"{line}.cpu", mean(each.cpu for each in taken), "s")
+        yield self.figure(f"{line}.all-cpu", mean(each.all_cpu for each in taken), "s")
+        yield self.figure(f"{line}.requests", mean(len(each.requests) for each in taken), "")
 
     # -- placements ----------------------------------------------------------------------------
 
@@ -349,7 +269,7 @@ class Bench:
         async def create() -> None:
             await each(_placement_names(), lambda name: self.place(name, sided=True))
 
-        async for figure in self._measured(
+        async for figure in self.measured(
             "placements", create, lambda: self._all_decided(self.clusters)
         ):
             yield figure
@@ -360,7 +280,7 @@ class Bench:
             async def relabel() -> None:
                 await each(leaving, self._leave)
 
-            async for figure in self._measured("relabel", relabel, lambda: self._all_decided(left)):
+            async for figure in self.measured("relabel", relabel, lambda: self._all_decided(left)):
                 yield figure
 
     async def _leave(self, name: str) -> None:
@@ -398,19 +318,9 @@ class Bench:
         return Tenants(self.client, self.seen, self.patience, self.say)
 
 
-_WORKS = {
-    "bare.creates": "/s", "bare.cpu": "s", "bare.all-cpu": "s",
-    "watching.of-bare": "", "watching.of-bare-cpu": "",
-    "works.creates": "/s", "works.of-bare": "", "works.of-bare-cpu": "", "works.of-watching": "",
-    "works.seconds": "s", "works.cpu": "s", "works.requests": "",
-    "status.seconds": "s", "status.cpu": "s", "status.requests": "",
-}  # fmt: skip
-"""Line -> unit, as they are taken together."""
 _LOADS = ("tenants", "many")
 """Lines with another load than those before: their peaks are theirs."""
-_FLOOR_OF = {"progressive": "create", "change": "change"}
-"""What of the floor a line does besides."""
-_PART_OF = {"works": "status", "progressive": "change", "placements": "relabel"}
+_PARTS = {"works": ("status",), "progressive": ("floor", "change"), "placements": ("relabel",)}
 """Lines that are taken with another one: where only they are wanted, so is that."""
 
 

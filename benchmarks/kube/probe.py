@@ -40,6 +40,7 @@ class Probe:
     audit: Audit
     around: Sequence[int]  # process ids: the API server and etcd
     requests: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)  # by line
+    taken: Counter[str] = field(default_factory=Counter)  # line -> how often
     most_status_writes: int = 0  # of one object in one second
 
     def all_cpu(self) -> float:
@@ -68,6 +69,7 @@ class Probe:
         await act()
         seconds = await done() - began
         await self.quiet()
+        self.taken[line] += 1
         return Taken(
             seconds, self.controller.look() - cpu, self.all_cpu() - all_cpu, self.count(line)
         )

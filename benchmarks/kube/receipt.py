@@ -35,11 +35,20 @@ class Run:
     seconds: float = 0.0
     figures: list[Figure] = field(default_factory=list)
     requests: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)
-    """Line -> verb and resource -> how many."""
+    """Line -> verb and resource -> how many, in all its repetitions."""
+    taken: Counter[str] = field(default_factory=Counter)
+    """Line -> how often it was taken, where that is more than once."""
     calibration: dict[str, float] = field(default_factory=dict)
     """ms of a fixed loop, ``before`` and ``after`` the run."""
     others: float | None = None
     """Cores that programs of others kept busy; more than a few hundredths: the times are of no use."""
+
+    def asked(self) -> dict[str, dict[tuple[str, str], float]]:
+        """Line -> verb and resource -> how many, in one repetition: the mean."""
+        return {
+            line: {what: n / max(1, self.taken[line]) for what, n in counts.items()}
+            for line, counts in self.requests.items()
+        }
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -52,7 +61,7 @@ class Run:
             "figures": [figure.as_json() for figure in self.figures],
             "requests": {
                 line: {f"{verb} {what}": n for (verb, what), n in sorted(counts.items())}
-                for line, counts in self.requests.items()
+                for line, counts in self.asked().items()
             },
         }
 

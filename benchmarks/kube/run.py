@@ -89,7 +89,7 @@ async def _on_a_server(
             client=client,
             seen=field,
             controller=controller,
-            probe=Probe(controller, audit, server.pids, run.requests),
+            probe=Probe(controller, audit, server.pids, run.requests, run.taken),
             kubeconfig=kubeconfig,
             repeat=wanted.repeat,
             patience=wanted.patience,

@@ -78,3 +78,15 @@ def test_a_receipt_has_every_run_with_its_calibration_and_its_requests_by_line()
     assert first["figures"][1]["name"] == "200.works.seconds"
     assert found["ratios"][0]["ratio"] == 0.5
     assert found["ratios"][0]["A"] == {"mean": 1.0, "least": 1.0, "most": 1.0, "spread": 0.0}
+
+
+def test_requests_of_a_line_that_was_repeated_are_those_of_one_repetition() -> None:
+    repeated = run("A", 1.0)
+    repeated.requests["works"] = Counter({("create", "manifestworks"): 600, ("patch", "x"): 4})
+    repeated.taken["works"] = 3
+    repeated.requests["restart"] = Counter({("list", "x"): 2})
+
+    assert repeated.as_json()["requests"] == {
+        "works": {"create manifestworks": 200, "patch x": 4 / 3},
+        "restart": {"list x": 2},
+    }
