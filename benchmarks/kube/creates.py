@@ -45,8 +45,8 @@ class Creates:
         self._note(bare=creates, bare_cpu=cpu, bare_all=all_cpu)
 
     async def _watching(self) -> None:
-        creates, _, all_cpu = await self._loop("watching")
-        self._note(watching=creates, watching_all=all_cpu)
+        creates, cpu, all_cpu = await self._loop("watching")
+        self._note(watching=creates, watching_cpu=cpu, watching_all=all_cpu)
 
     async def _loop(self, *more: str) -> tuple[float, float, float]:
         """The creates of a workload without a controller; ``more`` words for the loop.
@@ -101,6 +101,7 @@ class Creates:
             ("bare.all-cpu", mean["bare_all"], "s"),
             ("watching.of-bare", watching / bare, ""),
             ("watching.of-bare-cpu", mean["bare_all"] / mean["watching_all"], ""),
+            ("watching.cpu", mean["watching_cpu"], "s"),
             ("watching.spread", spread(self._taken["watching"]), "%"),
             ("works.creates", works, "/s"),
             ("works.spread", spread(self._taken["works"]), "%"),

@@ -36,7 +36,7 @@ class Policy:
     """... within this time, with no change of spec, holds the removals (row 16)."""
     tell_every: timedelta = timedelta(0)
     """The status of a ManifestWorkReplicaSet is written at most once in such a span, and right before
-    its end once in two (`rollout.planning.status.is_nearly_done`)."""
+    its end more rarely (`rollout.planning.status.is_nearly_done`)."""
     namespace: str = "rollout-system"
     """The controller's own namespace: what is remembered of workloads that are in none lies there."""
     schedules_here: bool = True

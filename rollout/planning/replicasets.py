@@ -41,7 +41,7 @@ from rollout.planning.plan import NOTHING, UNFINISHED, Note, Plan, Write
 from rollout.planning.removals import Removals, cleanup, counted, removals
 from rollout.planning.revisions import kept_contents, spec_kept
 from rollout.planning.standing import ShareReport
-from rollout.planning.status import is_nearly_done, status_of
+from rollout.planning.status import RARELY, is_nearly_done, status_of
 from rollout.planning.views import ReplicaSetView
 from rollout.rollouts.book import RecordBook
 from rollout.rollouts.facts import Decided
@@ -204,7 +204,7 @@ class _ReplicaSetPass(Pass):
             return status
         span = self.view.policy.tell_every
         self.is_ending = is_nearly_done(self.replicaset, status)
-        due_at = told_at + (2 * span if self.is_ending else span)
+        due_at = told_at + (RARELY * span if self.is_ending else span)
         if due_at <= self.now:
             return status
         self.status_due_at = due_at

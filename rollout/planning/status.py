@@ -104,6 +104,11 @@ def _conditions(
     ]
 
 
+RARELY = 5
+"""A status that would keep the end waiting is put off for so many of the usual spans. A pass that touches
+hundreds of clusters takes seconds, so two spans are often over before its status is due."""
+
+
 def is_nearly_done(replicaset: ReplicaSet, status: PatchStatus) -> bool:
     """Whether the end is nearer than the last status: as many clusters became available since as are left.
 
