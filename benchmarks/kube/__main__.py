@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.figures import Figure
@@ -33,13 +34,20 @@ _BEGAN = time.perf_counter()
 def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kube", description=__doc__)
     add = parser.add_argument
-    add("--clusters", default=SIZES, help=f"numbers of clusters, with commas (default {SIZES})")
+    add(
+        "--clusters",
+        type=_numbers,
+        default=_numbers(SIZES),
+        help=f"numbers of clusters, with commas (default {SIZES})",
+    )
     add("--only", default=",".join(LINES), help=f"of {', '.join(LINES)}, with commas")
     add(
         "--repeat",
-        type=int,
-        default=3,
-        help="runs of floor, loops, works, progressive, change: means",
+        type=_numbers,
+        default=[3],
+        metavar="N[,N...]",
+        help="runs of floor, loops, works, progressive, change: means (default 3); with commas,"
+        " for each number of clusters",
     )
     add("--rounds", type=int, default=1, help="with AGAINST: how often A B B A is run")
     add("--idle-seconds", type=float, default=IDLE_SECONDS, help="how long idle is watched")
@@ -47,10 +55,16 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     add("--keep", type=Path, help="keep logs and the audit log in this folder")
     add("--results", type=Path, default=RESULTS, help="where the receipt is written")
     found = parser.parse_args(words)
+    if len(found.repeat) not in (1, len(found.clusters)):
+        parser.error(f"--repeat has {len(found.repeat)} numbers for {len(found.clusters)} sizes")
     unknown = set(found.only.split(",")) - set(LINES)
     if unknown:
         parser.error(f"no line is called {min(unknown)!r}; there are: {', '.join(LINES)}")
     return found
+
+
+def _numbers(words: str) -> list[int]:
+    return [int(word) for word in words.split(",")]
 
 
 def say(words: str) -> None:
@@ -87,12 +101,13 @@ def main(words: list[str]) -> int:
 async def _all(said: argparse.Namespace, sides: Mapping[str, str], runs: list[Run]) -> None:
     wanted = Wanted(
         lines=frozenset(said.only.split(",")),
-        repeat=said.repeat,
+        repeat=said.repeat[0],
         patience=said.patience,
         idle_seconds=said.idle_seconds,
         keep=said.keep,
     )
-    for size in (int(word) for word in said.clusters.split(",")):
+    repeats = said.repeat * len(said.clusters) if len(said.repeat) == 1 else said.repeat
+    for size, repeat in zip(said.clusters, repeats, strict=True):
         of_size: list[Run] = []
         for side in turns(said.rounds) if B in sides else A:
             print(
@@ -101,7 +116,8 @@ async def _all(said: argparse.Namespace, sides: Mapping[str, str], runs: list[Ru
             run = Run(side=side, clusters=size)
             runs.append(run)
             of_size.append(run)
-            await measure(run, sides[side], wanted, Spoken(say, _show))
+            of_turn = replace(wanted, repeat=repeat)
+            await measure(run, sides[side], of_turn, Spoken(say, _show))
             if run.others is not None and run.others > BUSY:
                 say(f"others kept {run.others:.2f} cores busy: these times say little")
             _show_requests(run)
