@@ -44,7 +44,9 @@ class Client:
     ) -> bytes:
         """One request. Returns: the body. Raises: Refused."""
         body = obj if obj is None or isinstance(obj, bytes) else encode(obj)
-        headers = {"Accept": JSON, "Content-Type": content_type} if body is not None else None
+        headers = {"Accept": JSON, "Accept-Encoding": "identity"}  # as the controller asks
+        if body is not None:
+            headers["Content-Type"] = content_type
         url = URL(self._host + path, encoded=True)
         async with self._http.request(
             method, url, data=body, headers=headers, timeout=_SOON

@@ -5,7 +5,7 @@ Count over all clusters first, then decide: names say only who is next. `decide`
 Gates stand before and after stages. Source: semantics rows 1-5, 12, 18, 22.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, filterfalse, islice
@@ -72,7 +72,8 @@ def _count(
     census = PlainCensus()
     # Looked up once, not once for each of tens of thousands of clusters.
     find, wait, done = rollout.standings.get, census.untouched.append, Verdict.SOAKED
-    timing, phases, wanted = rollout.timing, census.phases, rollout.wanted
+    timing, phases = rollout.timing, census.phases
+    contents, usual = rollout.contents, rollout.revision
     soaked = 0
     for group in stage.groups:
         for cluster in _unskipped(group.clusters, rollout.skipped, phases):
@@ -80,7 +81,7 @@ def _count(
             if standing is None:
                 wait(cluster)
                 continue
-            revision = wanted(cluster)
+            revision = contents.get(cluster, usual) if contents else usual
             if standing.verdict is done and standing.revision == revision:
                 soaked += 1
                 continue
@@ -102,8 +103,8 @@ def _count(
 
 def _tally(census: PlainCensus, rollout: Rollout, soaked: int) -> None:
     """Count the clusters that wait, that a person holds, that cannot be rendered, and that have soaked."""
-    waiting = [cluster for cluster in census.untouched if cluster not in rollout.held]
-    free = [cluster for cluster in waiting if cluster not in rollout.unrendered]
+    waiting = _without(rollout.held, census.untouched)
+    free = _without(rollout.unrendered, waiting)
     found = (
         (Phase.WAITING, len(free)),
         (Phase.HELD, len(census.untouched) - len(waiting)),
@@ -114,6 +115,10 @@ def _tally(census: PlainCensus, rollout: Rollout, soaked: int) -> None:
     for phase, n in found:
         if n:
             census.phases[phase] = census.phases.get(phase, 0) + n
+
+
+def _without(kept_out: Collection[str], clusters: list[str]) -> list[str]:
+    return [each for each in clusters if each not in kept_out] if kept_out else clusters
 
 
 def _unskipped(
