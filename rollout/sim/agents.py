@@ -31,6 +31,7 @@ from rollout.sim.work import (
     SavedAgents,
     SavedWork,
     WorkInHand,
+    WorksInHand,
     decode_saved,
     encode_saved,
     encode_work,
@@ -56,7 +57,7 @@ class Agents:
         self._hub, self._clock, self._scenario = hub, clock, scenario
         self._seed = scenario.spec.seed if seed is None else seed
         self._saved = SavedAgents()
-        self._works: dict[str, WorkInHand] = {}
+        self._works = WorksInHand()
         self._attempts: dict[str, int] = {}  # of works that are gone
         self._templates = Templates()
         self._statuses = Statuses(with_manifests=scenario.spec.resource_status)
@@ -162,7 +163,7 @@ class Agents:
         self._inbox.clear()
         self._expired = False
         clusters = [Ref(MANAGED_CLUSTER, m.name) for m in self._members if m.joined]
-        works = [work.ref for work in self._works.values()]
+        works = [work.ref for work in self._works.all()]
         for watch, known in zip(self._watches, (clusters, works), strict=True):
             self._inbox.extend((now, event) for event in watch.again(known))
 
@@ -209,10 +210,10 @@ class Agents:
         member = self._members.saw(name, obj, version_of(obj["metadata"]))
         self._events.watch_over(member, at)
         if not had_joined:
-            self._changed.update(k for k, w in self._works.items() if w.member is member)
+            self._changed.update(work.ref.key for work in self._works.on(name))
         if was_gone:
             self._head_changed = True
-            for work in [w for w in self._works.values() if w.member is member]:
+            for work in self._works.on(name):
                 self._changed.add(work.ref.key)
                 self._notice(work, at)
                 if work.steps and self._due.at(work.ref.key) is None:
@@ -228,7 +229,7 @@ class Agents:
                 self._forget(ref.key)
             member = self._members.of(ref.namespace)
             work = WorkInHand(ref, uid, self._attempts.pop(ref.key, 0), member)
-            self._works[ref.key] = work
+            self._works.put(work)
         work.obj, work.version = obj, version
         self._changed.add(ref.key)
         self._notice(work, at)
@@ -301,7 +302,7 @@ class Agents:
 
     def _recall(self, entry: SavedWork) -> None:
         ref = Ref(MANIFEST_WORK, entry.key)
-        self._works[entry.key] = recalled(ref, entry, self._members.of(ref.namespace))
+        self._works.put(recalled(ref, entry, self._members.of(ref.namespace)))
         if entry.due is not None:
             self._due.arm(entry.key, entry.due)
 

@@ -1,6 +1,6 @@
 """The memory of a simulated agent for one work, and its saved form."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -178,3 +178,34 @@ def decode_saved(saved: bytes) -> SavedAgents:
     if found.format != _FORMAT:
         raise ConfigError(f"cannot read the agents' format {found.format}: known is {_FORMAT}")
     return found
+
+
+class WorksInHand:
+    """All works that agents know. Those on one cluster are found without a look at the others."""
+
+    def __init__(self) -> None:
+        self._on: dict[str, dict[str, WorkInHand]] = {}  # cluster -> key -> work
+
+    def __getitem__(self, key: str) -> WorkInHand:
+        return self._on[_cluster(key)][key]
+
+    def get(self, key: str) -> WorkInHand | None:
+        return self._on.get(_cluster(key), {}).get(key)
+
+    def put(self, work: WorkInHand) -> None:
+        self._on.setdefault(_cluster(work.ref.key), {})[work.ref.key] = work
+
+    def pop(self, key: str) -> WorkInHand:
+        """Raises: KeyError where it is not known."""
+        return self._on[_cluster(key)].pop(key)
+
+    def on(self, cluster: str) -> list[WorkInHand]:
+        return list(self._on.get(cluster, {}).values())
+
+    def all(self) -> Iterator[WorkInHand]:
+        """By cluster, as they came."""
+        return (work for held in self._on.values() for work in held.values())
+
+
+def _cluster(key: str) -> str:
+    return key.partition("/")[0]
