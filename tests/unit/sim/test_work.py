@@ -11,7 +11,7 @@ def held(*keys: str) -> WorksInHand:
     works = WorksInHand()
     for key in keys:
         ref = Ref(MANIFEST_WORK, key)
-        works.put(WorkInHand(ref, key, 0, Member(ref.namespace)))
+        works.put(WorkInHand(ref, key, 0, Member(name=ref.namespace)))
     return works
 
 
