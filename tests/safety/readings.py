@@ -282,9 +282,11 @@ class Readings:
         return track if track.revision == self.terms.revision else None
 
     def may_be_failure(self, track: Track, now: datetime) -> bool:
-        """It counts against the budget, by one way to read it."""
+        """It counts against the budget, by one way to read it: also a success after a failure that may
+        still have to soak, by all outages that the engine was told of.
+        """
         if track.soaked:
-            return False
+            return track.ended and self.is_maybe_soaked(track, now)
         sure = self._surely_noted(track)
         counts_at = self._counts_at(track.since, sure)
         stands = track.health == "failed" and self.seen_until(now) >= counts_at

@@ -205,7 +205,8 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     while decisions are torn; another revision to go back to; removals whose answers are lost; a configuration
     that is missing while slots are free; a success heard by a process that knows no selection yet;
     a deadline that ends for the engine later than for the first plan of its touch; a plan beside a placement that
-    is gone; a new revision over one that was refused, at a lower limit.
+    is gone; a new revision over one that was refused, at a lower limit; a failure that
+    is well again, and soaks by the outages that were told only.
     """
     seeds = [
         280,
@@ -225,7 +226,7 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     seeds += [730000243, 730000300, 730000392, 730000440, 730000595, 730000604]
     seeds += [800000471, 800000710, 748726679, 748726818, 748726903]
     seeds += [464, 6089, 158022088, 158022749, 273126012, 253511920, 253512193, 253512420]
-    seeds += [205613780]
+    seeds += [205613780, 614816354]
     assert run(seeds).broken == []
     addons = [1140, 1279, 1415, 665746438, 879868512, 975281533, 748726928, 748726937]
     addons += [339210272, 339210778, 141293054, 141293662, 253512155]
