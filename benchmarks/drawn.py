@@ -135,6 +135,7 @@ def parts(receipt: Receipt) -> str:
             *_held(each),
         ]
         for each in receipt["figures"]
+        if each["value"] or not each["name"].endswith(".spread")  # of one repetition
     ]
     return _table(["figure", "value", "unit", "target", "met"], rows)
 

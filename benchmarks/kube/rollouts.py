@@ -99,16 +99,20 @@ class Rollouts:
         floors = {line: [seconds for seconds, _ in each] for line, each in self._floors.items()}
         for line, seconds in floors.items():
             yield figure(f"floor.{line}.seconds", statistics.fmean(seconds), "s")
-            yield figure(f"floor.{line}.spread", spread(seconds), "%")
+            yield from self._spread(f"floor.{line}", seconds)
             cpu = statistics.fmean(cpu for _, cpu in self._floors[line])
             yield figure(f"floor.{line}.all-cpu", cpu, "s")
         for line, taken in self._taken.items():
             seconds = [each.seconds for each in taken]
-            yield figure(f"{line}.spread", spread(seconds), "%")
+            yield from self._spread(line, seconds)
             if _FLOOR_OF[line] in floors:
                 of_floor = sum(seconds) / sum(floors[_FLOOR_OF[line]])
                 yield figure(f"{line}.of-floor", of_floor, "")
             yield from self._bench.costs(line, taken)
+
+    def _spread(self, line: str, seconds: Sequence[float]) -> Iterator[Figure]:
+        if len(seconds) > 1:
+            yield self._bench.figure(f"{line}.spread", spread(seconds), "%")
 
 
 def spread(values: Sequence[float]) -> float:
