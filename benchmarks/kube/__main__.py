@@ -11,7 +11,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.figures import Figure
@@ -99,15 +98,15 @@ def main(words: list[str]) -> int:
 
 
 async def _all(said: argparse.Namespace, sides: Mapping[str, str], runs: list[Run]) -> None:
-    wanted = Wanted(
-        lines=frozenset(said.only.split(",")),
-        repeat=said.repeat[0],
-        patience=said.patience,
-        idle_seconds=said.idle_seconds,
-        keep=said.keep,
-    )
     repeats = said.repeat * len(said.clusters) if len(said.repeat) == 1 else said.repeat
     for size, repeat in zip(said.clusters, repeats, strict=True):
+        wanted = Wanted(
+            lines=frozenset(said.only.split(",")),
+            repeat=repeat,
+            patience=said.patience,
+            idle_seconds=said.idle_seconds,
+            keep=said.keep,
+        )
         of_size: list[Run] = []
         for side in turns(said.rounds) if B in sides else A:
             print(
@@ -116,8 +115,7 @@ async def _all(said: argparse.Namespace, sides: Mapping[str, str], runs: list[Ru
             run = Run(side=side, clusters=size)
             runs.append(run)
             of_size.append(run)
-            of_turn = replace(wanted, repeat=repeat)
-            await measure(run, sides[side], of_turn, Spoken(say, _show))
+            await measure(run, sides[side], wanted, Spoken(say, _show))
             if run.others is not None and run.others > BUSY:
                 say(f"others kept {run.others:.2f} cores busy: these times say little")
             _show_requests(run)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from benchmarks.figures import Figure
 from benchmarks.kube import fleet
 from benchmarks.kube.audit import rate
-from benchmarks.kube.rollouts import spread
+from benchmarks.kube.receipt import over
 from rollout.model.kinds import MANIFEST_WORK
 
 if TYPE_CHECKING:
@@ -96,15 +96,15 @@ class Creates:
         )
         for line, value, unit in (
             ("bare.creates", bare, "/s"),
-            ("bare.spread", spread(self._taken["bare"]), "%"),
+            ("bare.spread", over(self._taken["bare"]).spread * 100, "%"),
             ("bare.cpu", mean["bare_cpu"], "s"),
             ("bare.all-cpu", mean["bare_all"], "s"),
             ("watching.of-bare", watching / bare, ""),
             ("watching.of-bare-cpu", mean["bare_all"] / mean["watching_all"], ""),
             ("watching.cpu", mean["watching_cpu"], "s"),
-            ("watching.spread", spread(self._taken["watching"]), "%"),
+            ("watching.spread", over(self._taken["watching"]).spread * 100, "%"),
             ("works.creates", works, "/s"),
-            ("works.spread", spread(self._taken["works"]), "%"),
+            ("works.spread", over(self._taken["works"]).spread * 100, "%"),
             ("works.of-bare", works / bare, ""),
             ("works.of-bare-cpu", mean["bare_all"] / mean["works_all"], ""),
             ("works.of-watching", works / watching, ""),

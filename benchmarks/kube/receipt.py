@@ -68,7 +68,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """One line on one side, over all turns."""
+    """One line over all turns of one side, or over all repetitions in one turn."""
 
     mean: float
     least: float
@@ -111,13 +111,14 @@ def ratios(runs: Iterable[Run]) -> list[Ratio]:
                 sides = values.setdefault((figure.name, figure.unit), {A: [], B: []})
                 sides[run.side].append(figure.value)
     return [
-        Ratio(name=name, unit=unit, a=_taken(sides[A]), b=_taken(sides[B]))
+        Ratio(name=name, unit=unit, a=over(sides[A]), b=over(sides[B]))
         for (name, unit), sides in values.items()
         if sides[A] and sides[B]
     ]
 
 
-def _taken(values: Sequence[float]) -> Taken:
+def over(values: Sequence[float]) -> Taken:
+    """One line in all its turns, or repetitions."""
     return Taken(mean=statistics.fmean(values), least=min(values), most=max(values))
 
 

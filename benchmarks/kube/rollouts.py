@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from benchmarks.figures import Figure
 from benchmarks.kube import fleet
 from benchmarks.kube.probe import Taken
+from benchmarks.kube.receipt import over
 
 if TYPE_CHECKING:
     from benchmarks.kube.lines import Bench
@@ -112,9 +113,4 @@ class Rollouts:
 
     def _spread(self, line: str, seconds: Sequence[float]) -> Iterator[Figure]:
         if len(seconds) > 1:
-            yield self._bench.figure(f"{line}.spread", spread(seconds), "%")
-
-
-def spread(values: Sequence[float]) -> float:
-    """From the least to the most, in percent of the mean."""
-    return (max(values) - min(values)) / statistics.fmean(values) * 100
+            yield self._bench.figure(f"{line}.spread", over(seconds).spread * 100, "%")
