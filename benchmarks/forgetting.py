@@ -1,7 +1,7 @@
 """What stays in memory of workloads that are gone? Ten thousand are created, rolled out and deleted.
 
-As many came and went before: only then all that is kept up to a bound has reached it (objects deleted
-lately, the history of the hub, caches of up to 16,384 entries). In a process of its own.
+A thousand came and went before: only then what is kept up to a bound has reached it (the history of the
+hub, objects deleted lately, caches). In a process of its own.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ from rollout.model.kinds import (
 )
 from rollout.sim.simulate import Simulation
 
-WORKLOADS, TOGETHER, CLUSTERS = 10_000, 250, 3
+BEFORE, WORKLOADS, TOGETHER, CLUSTERS = 1_000, 10_000, 250, 3
 MEGABYTES = 5.0
 _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
@@ -67,11 +67,11 @@ class Coming:
 
 
 def grown() -> float:
-    """Megabytes that ten thousand workloads leave behind, after the first ten thousand."""
+    """Megabytes that ten thousand workloads leave behind, after the first thousand."""
     workloads = Coming()
     sizes: list[float] = []
-    for _ in range(2):
-        for _ in range(WORKLOADS // TOGETHER):
+    for number in (BEFORE, WORKLOADS):
+        for _ in range(number // TOGETHER):
             workloads.and_going(TOGETHER)
         sizes.append(resident())
     return sizes[1] - sizes[0]

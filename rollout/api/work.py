@@ -33,7 +33,7 @@ from rollout.model.instants import parse_instant
 from rollout.model.kinds import Obj
 from rollout.model.names import OWNER, REVISION, STARTED_AT, WORK_OWNER_LABEL, WORK_PLACEMENT_LABEL
 from rollout.model.problems import Problem
-from rollout.model.sharing import shared_map, shared_text
+from rollout.model.sharing import shared_cluster, shared_map, shared_text
 from rollout.model.work import Work
 
 
@@ -288,7 +288,7 @@ def decode_work(obj: Obj, previous: Work | None = None) -> Work:
     status = mapping(obj.get("status"))
     conditions = read_conditions(status.get("conditions"))
     return Work(
-        cluster=shared_text(text(meta.get("namespace"))),
+        cluster=shared_cluster(text(meta.get("namespace"))),
         name=shared_text(text(meta.get("name"))),
         owner=shared_text(owner_of(labels, annotations)),
         placement=labels.get(WORK_PLACEMENT_LABEL, ""),

@@ -80,7 +80,7 @@ class RemoteHub(KubeHub):
         """Watches tell by themselves."""
         return 0
 
-    def put_state(self, key: str, value: bytes) -> None:
+    def put_state(self, key: str, value: bytes | None) -> None:
         raise ConfigError("an API server keeps no state of a run: use --state FILE")
 
     def get_state(self, key: str) -> bytes | None:

@@ -127,6 +127,8 @@ class AddOnTemplates(Tracker):
         home = f"{event.ref.namespace}/{name}" if name else ""
         if names.ADDON_NAMESPACE_LABEL in labels or event.change is Change.DELETED:
             home = ""
+        if not home and key not in self._homes:
+            return ()  # nearly all works are of no add-on
         before = self._homes.pop(key, "")
         if self._refused.get(home, ("",))[0] == key:
             del self._refused[home]

@@ -136,8 +136,8 @@ class EmbeddedHub(Hub, Protocol):
         """
         ...
 
-    def put_state(self, key: str, value: bytes) -> None:
-        """Keep a value for the runner, in the same transaction as the batch around it."""
+    def put_state(self, key: str, value: bytes | None) -> None:
+        """Keep a value for the runner, in the same transaction as the batch around it; None keeps none."""
         ...
 
     def get_state(self, key: str) -> bytes | None: ...

@@ -277,9 +277,12 @@ class Database:
             )
             self._sql.execute("UPDATE setting SET value = ? WHERE key = 'forgotten'", (str(until),))
 
-    def put_state(self, key: str, value: bytes) -> None:
+    def put_state(self, key: str, value: bytes | None) -> None:
         with self._faults():
-            self._sql.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (key, value))
+            if value is None:
+                self._sql.execute("DELETE FROM state WHERE key = ?", (key,))
+            else:
+                self._sql.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (key, value))
 
     def get_state(self, key: str) -> bytes | None:
         with self._faults():

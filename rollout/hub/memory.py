@@ -88,8 +88,11 @@ class MemoryHub(EmbeddedVerbs):
     def poll(self) -> int:
         return 0
 
-    def put_state(self, key: str, value: bytes) -> None:
-        self._state[key] = value
+    def put_state(self, key: str, value: bytes | None) -> None:
+        if value is None:
+            self._state.pop(key, None)
+        else:
+            self._state[key] = value
 
     def get_state(self, key: str) -> bytes | None:
         return self._state.get(key)

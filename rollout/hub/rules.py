@@ -231,7 +231,7 @@ def _check_metadata(ref: Ref, meta: Obj, old: Obj) -> None:
         )
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=1_024)
 def _is_label_pair(key: str, value: str) -> bool:
     return is_label_key(key) and is_label_value(value)
 

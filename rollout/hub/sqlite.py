@@ -143,7 +143,7 @@ class SqliteHub(EmbeddedVerbs):
         self._feed.drain()
         return count
 
-    def put_state(self, key: str, value: bytes) -> None:
+    def put_state(self, key: str, value: bytes | None) -> None:
         with self._batch():
             self._database.put_state(key, value)
 

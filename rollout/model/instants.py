@@ -29,7 +29,7 @@ def rfc3339_micro(at: datetime) -> str:
     return at.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def _parse(text: str) -> datetime | None:
     if not _RFC3339.match(text):
         return None

@@ -65,7 +65,7 @@ class Work:
         return f"{self.cluster}/{self.name}"
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=1_024)
 def work_name(owner: str) -> str:
     """The name of each work of the ManifestWorkReplicaSet ``namespace/name``: readable, unique to it, at
     most 121 characters.

@@ -19,7 +19,7 @@ from rollout.model.amounts import parse_digits
 from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.model.kinds import ROLLOUT_RECORD, Obj, Ref
 from rollout.model.ownership import owned_object
-from rollout.model.sharing import shared_text
+from rollout.model.sharing import shared_cluster, shared_text
 from rollout.rollouts.head import Basis, Head, Leaving, Rollback, generations
 from rollout.rollouts.line import NOT_BROUGHT, SOAKED_KEPT, Line
 from rollout.strategies.base import Health, Standing, Verdict
@@ -352,7 +352,7 @@ def _read_standing(cluster: str, body: dict[str, Any]) -> Standing | None:
     if touched is None:
         return None
     return Standing(
-        cluster=shared_text(cluster),
+        cluster=shared_cluster(cluster),
         revision=shared_text(str(body.get("revision") or "")),
         touched=touched,
         health=Health(body.get("health")),

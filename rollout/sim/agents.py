@@ -27,14 +27,12 @@ from rollout.sim.scenario import Scenario
 from rollout.sim.template import Templates
 from rollout.sim.timeline import draws, following, leaving
 from rollout.sim.work import (
-    OF_ONE_WORK,
     SavedAgents,
     SavedWork,
     WorkInHand,
     WorksInHand,
     decode_saved,
     encode_saved,
-    encode_work,
     recalled,
 )
 
@@ -50,15 +48,23 @@ class Agents:
         hub: holds the works, and takes their status.
         scenario: how the agents behave.
         seed: of all chance; None takes ``scenario.spec.seed``.
+        kept: whether the caller saves `changes`; without, none are collected.
     """
 
-    def __init__(self, hub: Hub, clock: Clock, scenario: Scenario, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        clock: Clock,
+        scenario: Scenario,
+        seed: int | None = None,
+        *,
+        kept: bool = False,
+    ) -> None:
         self.notes: list[str] = []
         self._hub, self._clock, self._scenario = hub, clock, scenario
         self._seed = scenario.spec.seed if seed is None else seed
         self._saved = SavedAgents()
-        self._works = WorksInHand()
-        self._attempts: dict[str, int] = {}  # of works that are gone
+        self._works = WorksInHand(kept=kept)
         self._templates = Templates()
         self._statuses = Statuses(with_manifests=scenario.spec.resource_status)
         self._inbox: deque[tuple[datetime, Event]] = deque()
@@ -68,7 +74,6 @@ class Agents:
         ]
         self._expired = False
         self._list_at: datetime | None = None  # when what could not be listed is tried again
-        self._changed: set[str] = set()  # works, since the last call of `changes`
         self._head_changed = True
         self._set_up(clock.now())
 
@@ -76,8 +81,7 @@ class Agents:
         """List everything, then watch. Goes on from what was restored, if anything was."""
         saved, now = self._saved, self._clock.now()
         self._set_up(saved.started_at or now)
-        self._attempts = dict(saved.attempts)
-        self._changed.update(saved.attempts, (entry.key for entry in saved.works))
+        self._works.recall_gone(saved.attempts)
         for name in saved.gone:
             self._members.of(name).gone = True
         for entry in saved.works:
@@ -129,8 +133,9 @@ class Agents:
         for watch in self._watches:
             watch.end()
 
-    def changes(self) -> Iterator[tuple[str, bytes]]:
-        """What of it has changed since the last call, for `rollout.sim.work.kept_agents`: key and value.
+    def changes(self) -> Iterator[tuple[str, bytes | None]]:
+        """What of it has changed since the last call, for `rollout.sim.work.kept_agents`: key and value,
+        as `EmbeddedHub.put_state` takes them.
 
         Cost: O(works that have changed).
         """
@@ -138,11 +143,7 @@ class Agents:
         if self._head_changed:
             self._head_changed = False
             yield StateKey.AGENTS.value, encode_saved(self._head())
-        changed, self._changed = self._changed, set()
-        for key in sorted(changed):
-            work = self._works.get(key)
-            kept = work.saved(key, self._due.at(key)) if work else self._attempts.get(key, 0)
-            yield OF_ONE_WORK + key, encode_work(kept)
+        yield from self._works.changes(self._due.at)
 
     def _head(self) -> SavedAgents:
         """What is saved besides works."""
@@ -210,11 +211,12 @@ class Agents:
         member = self._members.saw(name, obj, version_of(obj["metadata"]))
         self._events.watch_over(member, at)
         if not had_joined:
-            self._changed.update(work.ref.key for work in self._works.on(name))
+            for work in self._works.on(name):
+                self._works.changed(work.ref.key)
         if was_gone:
             self._head_changed = True
             for work in self._works.on(name):
-                self._changed.add(work.ref.key)
+                self._works.changed(work.ref.key)
                 self._notice(work, at)
                 if work.steps and self._due.at(work.ref.key) is None:
                     self._arm(work)
@@ -228,10 +230,9 @@ class Agents:
             if work is not None:
                 self._forget(ref.key)
             member = self._members.of(ref.namespace)
-            work = WorkInHand(ref, uid, self._attempts.pop(ref.key, 0), member)
-            self._works.put(work)
+            work = self._works.begin(ref, uid, member)
         work.obj, work.version = obj, version
-        self._changed.add(ref.key)
+        self._works.changed(ref.key)
         self._notice(work, at)
 
     def _gone(self, event: Event) -> None:
@@ -240,8 +241,7 @@ class Agents:
             self._forget(event.ref.key)
 
     def _forget(self, key: str) -> None:
-        self._changed.add(key)
-        self._attempts[key] = self._works.pop(key).attempt
+        self._works.forget(key)
         self._due.cancel(key)
 
     def _notice(self, work: WorkInHand, at: datetime) -> None:
@@ -309,7 +309,7 @@ class Agents:
     # Acting
 
     def _act(self, work: WorkInHand, now: datetime) -> None:
-        self._changed.add(work.ref.key)
+        self._works.changed(work.ref.key)
         member = work.member
         if member.gone and not work.leaving:
             return

@@ -114,7 +114,7 @@ class LocalRun:
             seed=0,
         )
         self.engine.fleet.witness = witness
-        self.agents = Agents(hub, clock, scenario, seed)
+        self.agents = Agents(hub, clock, scenario, seed, kept=keep)
         self.addons = AddOnManager(hub, clock)
         self._started = self._beaten = clock.now()
         self._stops = None if lasts is None else clock.now() + lasts

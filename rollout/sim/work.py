@@ -1,6 +1,6 @@
 """The memory of a simulated agent for one work, and its saved form."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from rollout.sim.template import WorkTemplate
 from rollout.sim.timeline import TimedReport
 
 _FORMAT = 1
+_MOST_GONE = 4_096
 
 
 class SavedWork(msgspec.Struct, array_like=True, frozen=True):
@@ -160,11 +161,6 @@ def kept_agents(hub: Keeping) -> bytes:
     return encode_saved(whole)
 
 
-def encode_work(saved: SavedWork | int) -> bytes:
-    """A work as it is kept by itself, or the attempts of one that is gone."""
-    return _encode(saved)
-
-
 def encode_saved(saved: SavedAgents) -> bytes:
     return _encode(saved)
 
@@ -181,10 +177,21 @@ def decode_saved(saved: bytes) -> SavedAgents:
 
 
 class WorksInHand:
-    """All works that agents know. Those on one cluster are found without a look at the others."""
+    """All works that agents know, the attempts of works that are gone, and what of it has changed.
 
-    def __init__(self) -> None:
+    The works of one cluster are found without a look at the others. The works of which attempts are
+    remembered are the last `_MOST_GONE` that went: an agent that begins with an earlier one again counts
+    from nothing.
+
+    Args:
+        kept: whether somebody saves `changes` from time to time; where nobody does, none are collected.
+    """
+
+    def __init__(self, *, kept: bool) -> None:
         self._on: dict[str, dict[str, WorkInHand]] = {}  # cluster -> key -> work
+        self._attempts: dict[str, int] = {}  # of works that are gone; the last one went last
+        self._kept = kept
+        self._changed: set[str] = set()
 
     def __getitem__(self, key: str) -> WorkInHand:
         return self._on[_cluster(key)][key]
@@ -192,19 +199,56 @@ class WorksInHand:
     def get(self, key: str) -> WorkInHand | None:
         return self._on.get(_cluster(key), {}).get(key)
 
-    def put(self, work: WorkInHand) -> None:
-        self._on.setdefault(_cluster(work.ref.key), {})[work.ref.key] = work
-
-    def pop(self, key: str) -> WorkInHand:
-        """Raises: KeyError where it is not known."""
-        return self._on[_cluster(key)].pop(key)
-
     def on(self, cluster: str) -> list[WorkInHand]:
         return list(self._on.get(cluster, {}).values())
 
     def all(self) -> Iterator[WorkInHand]:
         """By cluster, as they came."""
         return (work for held in self._on.values() for work in held.values())
+
+    def begin(self, ref: Ref, uid: str, member: Member) -> WorkInHand:
+        """Take a new work in hand. It goes on with the attempts of one of the same key that is gone."""
+        work = WorkInHand(ref, uid, self._attempts.pop(ref.key, 0), member)
+        self.put(work)
+        return work
+
+    def put(self, work: WorkInHand) -> None:
+        self._on.setdefault(_cluster(work.ref.key), {})[work.ref.key] = work
+        self.changed(work.ref.key)
+
+    def recall_gone(self, attempts: Mapping[str, int]) -> None:
+        for key, attempt in attempts.items():
+            self._went(key, attempt)
+
+    def forget(self, key: str) -> None:
+        """The work is gone. Raises: KeyError where it is not known."""
+        self._went(key, self._on[_cluster(key)].pop(key).attempt)
+
+    def _went(self, key: str, attempt: int) -> None:
+        self._attempts[key] = attempt
+        self.changed(key)
+        if len(self._attempts) > _MOST_GONE:
+            oldest = next(iter(self._attempts))
+            del self._attempts[oldest]
+            self.changed(oldest)
+
+    def changed(self, key: str) -> None:
+        """What is saved of this work is no longer what was saved last."""
+        if self._kept:
+            self._changed.add(key)
+
+    def changes(self, due: Callable[[str], datetime | None]) -> Iterator[tuple[str, bytes | None]]:
+        """What has changed since the last call, as `kept_agents` reads it; None for what is forgotten.
+
+        ``due`` says when the agent of a work acts next.
+        """
+        changed, self._changed = self._changed, set()
+        for key in sorted(changed):
+            if (work := self.get(key)) is not None:
+                yield OF_ONE_WORK + key, _encode(work.saved(key, due(key)))
+            else:
+                attempt = self._attempts.get(key)
+                yield OF_ONE_WORK + key, None if attempt is None else _encode(attempt)
 
 
 def _cluster(key: str) -> str:

@@ -312,3 +312,12 @@ def test_state_is_kept_by_key_and_is_no_object(hub: EmbeddedHub) -> None:
     assert (hub.get_state("random"), hub.get_state("clock")) == (b"\x01", None)
     assert hub.list(CONFIG_MAP).version == 0
     assert hub.poll() == 0
+
+
+def test_state_that_is_put_as_nothing_is_kept_no_more(hub: EmbeddedHub) -> None:
+    hub.put_state("agents/c1/web", b"3")
+    for _ in range(2):
+        hub.put_state("agents/c1/web", None)
+
+        assert hub.get_state("agents/c1/web") is None
+        assert hub.get_states("agents/") == {}

@@ -238,7 +238,7 @@ class FaultyHub:
     def poll(self) -> int:
         return self._inner.poll()
 
-    def put_state(self, key: str, value: bytes) -> None:
+    def put_state(self, key: str, value: bytes | None) -> None:
         self._inner.put_state(key, value)
 
     def get_state(self, key: str) -> bytes | None:

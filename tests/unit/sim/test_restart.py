@@ -95,7 +95,7 @@ class Day:
         self.trace: list[tuple[datetime, str, Any]] = []
         self.names = list(CLUSTERS)
         random.Random(order).shuffle(self.names)
-        self.agents = Agents(hub, clock, DAY, seed)
+        self.agents = Agents(hub, clock, DAY, seed, kept=True)
         self.kept = MemoryHub(clock)  # what the agents leave, change by change
         self.script = [(0, self._begin), (60, self._update), (100, self._delete)]
         for kind in (MANIFEST_WORK, MANAGED_CLUSTER):
@@ -148,7 +148,7 @@ class Day:
         """The process ends and another takes up what it left."""
         left = self.left()
         self.agents.close()
-        self.agents = Agents(self.hub, self.clock, DAY, self.seed)
+        self.agents = Agents(self.hub, self.clock, DAY, self.seed, kept=True)
         self.agents.restore(left)
         self.agents.start()
 
@@ -274,7 +274,7 @@ def test_a_write_that_had_landed_before_the_kill_is_not_made_twice() -> None:
     stage.agents.close()
     version = stage.hub.list(MANIFEST_WORK).version
     stage.clock = VirtualClock(clock_then)
-    stage.agents = Agents(stage.hub, stage.clock, DAY)
+    stage.agents = Agents(stage.hub, stage.clock, DAY, kept=True)
     stage.agents.restore(left)
     stage.agents.start()
     stage.step()
@@ -289,7 +289,7 @@ def test_agents_without_a_memory_do_not_take_back_what_was_said() -> None:
     stage.agents.close()
     works = stage.hub.list(MANIFEST_WORK).items
     ready = [work for work in works if is_ready(work)]
-    fresh = Agents(stage.hub, stage.clock, Scenario())
+    fresh = Agents(stage.hub, stage.clock, Scenario(), kept=True)
     fresh.start()
     stage.clock.advance(3600 * SECOND)
     fresh.run_due()
@@ -307,7 +307,7 @@ def test_a_cluster_deleted_while_nobody_ran_is_gone() -> None:
     stage.agents.close()
     stage.hub.delete(Ref(MANAGED_CLUSTER, "c0"))
     before = stage.hub.get(Ref(MANIFEST_WORK, "c0/web"))
-    stage.agents = Agents(stage.hub, stage.clock, DAY)
+    stage.agents = Agents(stage.hub, stage.clock, DAY, kept=True)
     stage.agents.restore(left)
     stage.agents.start()
     stage.clock.advance(50 * SECOND)
