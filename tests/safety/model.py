@@ -73,8 +73,12 @@ class Rollout(Readings):
         """Only now does it count since when these do what they do (see `Readings`)."""
         if not self.known_terms and not self.bad:
             for cluster in self.unagreed & self.tracks.keys():
-                self.forget(self.tracks[cluster], now)
+                track = self.tracks[cluster]
+                self.forget(track, now)
+                if cluster in self.unrecorded and track.health == "succeeded":
+                    track.first = now  # when it succeeded nobody knows: that is no time-out
             self.unagreed.clear()
+            self.unrecorded.clear()
         if self.groups is not None:
             for cluster in self.untimed & self.tracks.keys():
                 if self.tracks[cluster].since < now:
@@ -278,6 +282,7 @@ class Rollout(Readings):
         self.forgotten = not recorded
         self.known_terms = False
         self.unagreed.clear()
+        self.unrecorded.clear()
         self.untimed.clear()
         for cluster in self.unwritten:
             self.waivers.pop(cluster, None)
@@ -298,9 +303,8 @@ class Rollout(Readings):
                 track.recalled = None if amnesia else track.kept
                 self.forget(track, now)
                 self.unagreed.add(cluster)
-                found = self.carries(cluster)
-                if amnesia and found is not None and found.health == "succeeded":
-                    track.first = now  # when it succeeded nobody knows: that is no time-out
+                if amnesia:
+                    self.unrecorded.add(cluster)
             if amnesia and self.carries(cluster) is None:
                 del self.tracks[cluster]
         for cluster in [c for c in self.lost if c not in (recorded or ())]:

@@ -419,6 +419,8 @@ class Judge:
         edited = self.told.edited_at
         if edited is not None and now < edited + window:
             return
+        if self.told.are_removals_released(now - self.lag):  # when they were planned
+            return
         self.counts["S11.removals"] += 1
         count = len(self._removed)
         total = sum(len(r.selected) for r in self.told.rollouts.values()) + count

@@ -72,6 +72,7 @@ class Readings:
     unagreed: set[str] = field(
         default_factory=set
     )  # clusters of which only their works tell, until this process agrees on terms
+    unrecorded: set[str] = field(default_factory=set)  # of these, those of which no record tells
     untimed: set[str] = field(
         default_factory=set
     )  # clusters of which news came before this process knew whom the placement selects

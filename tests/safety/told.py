@@ -16,7 +16,7 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
-from rollout.model.names import OVERRIDE_CALENDARS, PLACEMENT_LABEL, SEMANTICS
+from rollout.model.names import OVERRIDE_CALENDARS, PLACEMENT_LABEL, RELEASE_REMOVALS, SEMANTICS
 from tests.safety import objects
 from tests.safety.allowed import allow
 from tests.safety.asked import asked_in, is_over, said_of
@@ -211,6 +211,13 @@ class Told:
         workload = self.workload()
         notes = workload["metadata"].get("annotations") or {} if workload else {}
         return asked_in(notes).held
+
+    def are_removals_released(self, now: datetime) -> bool:
+        """Whether a person releases removals from the brake, at this instant."""
+        workload = self.workload()
+        notes = workload["metadata"].get("annotations") or {} if workload else {}
+        until = instant(notes.get(RELEASE_REMOVALS))
+        return until is not None and now < until
 
     def is_past_calendars(self, now: datetime) -> bool:
         workload = self.workload()
