@@ -75,7 +75,9 @@ class Judge:
         self._had: dict[str, str] = {}  # cluster -> revision, as the hub has it
         self._woken_by: dict[Ref, object] = {}  # the generation and labels of a carrier
         self._going: set[str] = set()  # uids of carriers that are deleted, or about to be
-        self._removed: list[tuple[datetime, bool]] = []  # when, and whether the cluster stays
+        self._removed: dict[
+            str, tuple[datetime, bool]
+        ] = {}  # when last, and whether the cluster stays
         self._brings = False  # what goes out just now brings something to a cluster
         self._brought = ""  # and what that is
         self._tells = False  # what goes out is a status of the workload
@@ -410,12 +412,13 @@ class Judge:
             ).items
             if any(cluster in clusters_on(page) for page in pages):
                 self.blame("S11", f"what {cluster} has went, though {rollout.name} selects it")
-        self._brake(self.told.is_there(cluster))
+        self._brake(cluster, self.told.is_there(cluster))
 
-    def _brake(self, is_there: bool) -> None:
+    def _brake(self, cluster: str, is_there: bool) -> None:
+        """How many clusters went lately: one that came back meanwhile, and goes again, went once."""
         now, window = self.now(), timedelta(minutes=10)
-        self._removed = [each for each in self._removed if now < each[0] + window]
-        self._removed.append((now, is_there))
+        lately = {c: each for c, each in self._removed.items() if now < each[0] + window}
+        self._removed = {**lately, cluster: (now, is_there)}
         edited = self.told.edited_at
         if edited is not None and now < edited + window:
             return
@@ -430,7 +433,7 @@ class Judge:
             self.counts["S11.detached"] += 1
         if not is_there or self.told.is_ocm:
             return
-        count = sum(there for _, there in self._removed)
+        count = sum(there for _, there in self._removed.values())
         left = total - len(self._removed)
         if count > left:
             self.blame("S11", f"{count} clusters were removed within 10 minutes, {left} are left")

@@ -208,7 +208,8 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     is gone; a new revision over one that was refused, at a lower limit; a failure that
     is well again, and soaks by the outages that were told only; a success that ends between
     the reading of a new process without a record and its first look; removals that somebody releases
-    without an edit; lost clusters that are skipped no more.
+    without an edit; lost clusters that are skipped no more; clusters that
+    go, come back and go again while the brake looks.
     """
     seeds = [
         280,
@@ -231,5 +232,5 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     seeds += [205613780, 614816354, 600553973, 336725214]
     assert run(seeds).broken == []
     addons = [1140, 1279, 1415, 665746438, 879868512, 975281533, 748726928, 748726937]
-    addons += [339210272, 339210778, 141293054, 141293662, 253512155, 600553899]
+    addons += [339210272, 339210778, 141293054, 141293662, 253512155, 600553899, 336725081]
     assert run(addons, "addon").broken == []
