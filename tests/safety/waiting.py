@@ -149,7 +149,7 @@ def _in_line(told: Told, rollout: Rollout, stage: Stage, now: datetime) -> froze
     exact = all(t.exact and t.landed and not t.refused for t in rollout.tracks.values())
     if not exact or rollout.is_unquiet or told.closed(now) or rollout.terms is None:
         return frozenset()
-    may_halt = rollout.maybe_lost or rollout.breach(now, surely=False)
+    may_halt = rollout.maybe_lost - rollout.terms.skip or rollout.breach(now, surely=False)
     if rollout.terms.asked.gates or may_halt:
         return GOING_BACK | {"MaxFailuresExceeded"} if rollout.breach(now) else frozenset()
     earlier = rollout.plan.stages[: rollout.plan.stages.index(stage)]
