@@ -75,9 +75,8 @@ class Judge:
         self._had: dict[str, str] = {}  # cluster -> revision, as the hub has it
         self._woken_by: dict[Ref, object] = {}  # the generation and labels of a carrier
         self._going: set[str] = set()  # uids of carriers that are deleted, or about to be
-        self._removed: dict[
-            str, tuple[datetime, bool]
-        ] = {}  # when last, and whether the cluster stays
+        # Of each cluster: when it was removed last, and whether its ManagedCluster stays.
+        self._removed: dict[str, tuple[datetime, bool]] = {}
         self._brings = False  # what goes out just now brings something to a cluster
         self._brought = ""  # and what that is
         self._tells = False  # what goes out is a status of the workload

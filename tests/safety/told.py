@@ -202,27 +202,24 @@ class Told:
     @property
     def is_ocm(self) -> bool:
         """Whether the workload asks for profile ``ocm``, whose choices are OCM's."""
-        workload = self.workload()
-        notes = workload["metadata"].get("annotations") or {} if workload else {}
-        return notes.get(SEMANTICS) == "ocm"
+        return self._annotations().get(SEMANTICS) == "ocm"
 
     def held(self) -> frozenset[str]:
         """Clusters that a person asked to leave alone."""
-        workload = self.workload()
-        notes = workload["metadata"].get("annotations") or {} if workload else {}
-        return asked_in(notes).held
+        return asked_in(self._annotations()).held
 
     def are_removals_released(self, now: datetime) -> bool:
         """Whether a person releases removals from the brake, at this instant."""
-        workload = self.workload()
-        notes = workload["metadata"].get("annotations") or {} if workload else {}
-        until = instant(notes.get(RELEASE_REMOVALS))
+        until = instant(self._annotations().get(RELEASE_REMOVALS))
         return until is not None and now < until
 
     def is_past_calendars(self, now: datetime) -> bool:
+        return is_past(self._annotations(), OVERRIDE_CALENDARS, now)
+
+    def _annotations(self) -> Mapping[str, str]:
+        """What people ask of the workload; nothing where it is not there."""
         workload = self.workload()
-        notes = workload["metadata"].get("annotations") or {} if workload else {}
-        return is_past(notes, OVERRIDE_CALENDARS, now)
+        return workload["metadata"].get("annotations") or {} if workload else {}
 
     def closed(self, now: datetime, block: str = "Touch") -> frozenset[str]:
         """Clusters that calendars close for this, unless a person lets the workload past them."""

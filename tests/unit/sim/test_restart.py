@@ -289,7 +289,7 @@ def test_agents_without_a_memory_do_not_take_back_what_was_said() -> None:
     stage.agents.close()
     works = stage.hub.list(MANIFEST_WORK).items
     ready = [work for work in works if is_ready(work)]
-    fresh = Agents(stage.hub, stage.clock, Scenario(), kept=True)
+    fresh = Agents(stage.hub, stage.clock, Scenario())
     fresh.start()
     stage.clock.advance(3600 * SECOND)
     fresh.run_due()
