@@ -208,9 +208,21 @@ def _let_in(setting: Setting, dice: Random) -> Setting:
     return replace(_script(setting, *steps), notes={GATES: "before:*"})
 
 
+def _edited(setting: Setting, dice: Random) -> Setting:
+    """Somebody edits a placement; more clusters than the brake lets go leave long after that."""
+    clusters = tuple(f"c{n:02d}" for n in range(30))
+    rings = dict.fromkeys(clusters, "rest") | {clusters[-1]: "early"}
+    every = {"p": {"type": "All", "all": {}}}
+    setting = replace(_well(_alone(setting)), clusters=clusters, rings=rings, strategies=every)
+    at = dice.randrange(60, 120)
+    leave = at + dice.randrange(660, 800)
+    return _script(setting, (at, "edit_placement"), (leave, "many_leave"))
+
+
 ASKED: Mapping[str, Sharpen] = {
     "again": _again,
     "early": _early,
+    "edited": _edited,
     "ended": _ended,
     "left": _left,
     "let in": _let_in,

@@ -53,8 +53,6 @@ BY_TESTS: Mapping[tuple[str, str], str] = {
     ("what changed nothing wakes nobody", "addon"): "tests/unit/runtime/test_engine_writes.py",
     ("the paused are told to change", "addon"): "tests/unit/planning/test_addons_install.py",
     ("a restart forgets what was removed lately", "addon"): _REMOVALS,
-    ("one edit lifts the brake for good", "addon"): _REMOVALS,
-    ("one edit lifts the brake for good", "replicaset"): _REMOVALS,
     ("what is missing is a revision while reads are torn", "addon"): _ADDONS,
     ("a kind that is wanted again is not read", "addon"): _ADDONS,
     ("a long outage begins with a short one that ended before", "replicaset"): _OUTAGES,

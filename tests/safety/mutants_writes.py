@@ -52,7 +52,7 @@ _OF_REMOVALS: tuple[Mutant, ...] = (
             "if since is not None and now < since + policy.brake_window:",
             "if since is not None:",
         ),
-        focus="exodus",
+        focus="edited",
     ),
     fault(
         "S11",
