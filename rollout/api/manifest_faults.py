@@ -31,7 +31,10 @@ def faults_of(
 
     What an agent says of a Secret is not told, nor a value of a Secret that it quotes elsewhere.
     """
-    if not any((found := conditions.get(t)) and found.status == s for t, s in _TROUBLE):
+    for kind, bad in _TROUBLE:
+        if (found := conditions.get(kind)) is not None and found.status == bad:
+            break
+    else:
         return ()
     entries = listed(mapping(status.get("resourceStatus")).get("manifests"))
     troubled = [

@@ -97,8 +97,8 @@ class _Assessment(Evaluation):
 
     __slots__ = ("_calls",)
 
-    def __init__(self, result: Any, calls: frozenset[str]) -> None:
-        super().__init__({"result": result}, _no_scores)
+    def __init__(self, result: Any, calls: frozenset[str], price: int) -> None:
+        super().__init__({"result": result}, _no_scores, price)
         self._calls = calls
 
     def paid(self, value: Any) -> Any:
@@ -134,9 +134,8 @@ class MetricCondition:
         """
         if self.run is None:
             return self.problem
-        evaluation = _Assessment(result, calls | self.calls)
+        evaluation = _Assessment(result, calls | self.calls, self.price)
         try:
-            evaluation.spend(self.price)
             value = self.run(evaluation)
         except NoVerdictError:
             raise

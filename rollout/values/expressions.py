@@ -108,9 +108,8 @@ def evaluate(found: ValueProgram, variables: Mapping[str, Any]) -> tuple[Any | F
     """The value as JSON, or why it has no value; and the steps that it took."""
     if found.run is None:
         return Failed(found.problem or "it has not been compiled"), 1
-    evaluation = Evaluation(dict(variables), lambda *_: [])
+    evaluation = Evaluation(dict(variables), lambda *_: [], found.price)
     try:
-        evaluation.spend(found.price)
         given = found.run(evaluation)
         is_none = isinstance(given, Optional) and not given.present
         value: Any | Failed = _NOTHING if is_none else as_json(given)

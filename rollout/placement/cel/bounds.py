@@ -108,14 +108,17 @@ ScoresOf = Callable[[Any, Any], list[Any]]
 
 
 class Evaluation:
-    """The variables of one evaluation, how it reads scores, and the steps and the room left to it."""
+    """The variables of one evaluation, how it reads scores, and the steps and the room left to it.
+
+    ``price``: steps that are taken already. No expression that is accepted is so long that it takes all.
+    """
 
     __slots__ = ("left", "room", "scores", "variables")
 
-    def __init__(self, variables: dict[str, Any], scores: ScoresOf) -> None:
+    def __init__(self, variables: dict[str, Any], scores: ScoresOf, price: int) -> None:
         self.variables = variables
         self.scores = scores
-        self.left = BUDGET
+        self.left = BUDGET - price
         self.room = ROOM
 
     def spend(self, steps: int) -> None:

@@ -188,6 +188,9 @@ def _equality(one: Run, other: Run) -> Run:
     def run(on: Evaluation) -> bool:
         a, b = one(on), other(on)
         kind = a.__class__
+        if kind is str and b.__class__ is str:
+            same: bool = a == b
+            return same
         # What is of another type or length is told apart without a look at what is in it.
         if kind is b.__class__ and (
             kind is Optional or (kind in (list, dict) and len(a) == len(b))

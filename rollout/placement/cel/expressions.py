@@ -33,6 +33,9 @@ _DOUBLING = re.compile(r"\bopt(?:Flat)?Map\b")
 _SCORES_OF = re.compile(r"""\.\s*scores\s*\(\s*(?:'([^'"\\]+)'|"([^'"\\]+)")\s*\)""")
 _CALLS_SCORES = re.compile(r"\bscores\s*\(")
 
+_SEEN = ("metadata", "spec", "status")
+"""What expressions see of a cluster: all but apiVersion and kind."""
+
 _CLUSTER = "map(string, dyn)"
 _VARIABLES = (("managedCluster", _CLUSTER),)
 _SCORES = Function("scores", (_CLUSTER, "string"), f"list({_CLUSTER})", lambda *_: [])
@@ -139,13 +142,13 @@ class Judge:
         if found.run is None:
             return found.problem or "it has not been compiled", 1
         if cluster is not self._cluster:
-            # Expressions see the cluster without apiVersion and kind.
-            raw = cluster.raw
-            seen = {key: raw[key] for key in ("metadata", "spec", "status") if key in raw}
+            seen, raw = {}, cluster.raw
+            for key in _SEEN:
+                if key in raw:
+                    seen[key] = raw[key]
             self._cluster, self._seen = cluster, {"managedCluster": seen}
-        evaluation = Evaluation(self._seen, self._scores_of)
+        evaluation = Evaluation(self._seen, self._scores_of, found.price)
         try:
-            evaluation.spend(found.price)
             value = found.run(evaluation)
         except Exception as error:  # noqa: BLE001  (one odd value may not stop a placement)
             value = shortened(failure_text(error), bounds.LONGEST_FAILURE)

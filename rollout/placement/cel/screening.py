@@ -186,8 +186,10 @@ class Screening:
         judge: Judge,
     ) -> None:
         """Whether any part matches the cluster. Each expression is asked once, and paid for once."""
-        verdicts, steps = self._begun.pop(slot, ({}, 0))
-        matched = False
+        verdicts: dict[str, bool | str] = {}
+        steps, matched = 0, False
+        if self._begun:
+            verdicts, steps = self._begun.pop(slot, (verdicts, steps))
         for concerned, programs in asked:
             if not concerned[slot]:
                 continue
@@ -201,7 +203,7 @@ class Screening:
                     verdicts[text] = verdict
                     steps += taken
                     self._left -= taken
-                    if judge.changes or judge.read_others or isinstance(verdict, str):
+                    if verdict.__class__ is str or judge.changes or judge.read_others:
                         self._note(text, slot, verdict, judge)
                 if verdict is not True:
                     break

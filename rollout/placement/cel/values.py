@@ -171,6 +171,8 @@ def _shown_key(key: Any) -> str:
 
 def element(value: Any, key: Any) -> Any:
     """``value[key]``. Raises: CelError."""
+    if key.__class__ is str and value.__class__ is dict and key in value:
+        return value[key]  # nearly every read is one of these
     if type(key) is float and key.is_integer():
         key = int(key)
     if value.__class__ is dict:
