@@ -290,7 +290,7 @@ class Rollout(Readings):
         if not any(t.landed and t.revision == self.terms_revision for t in self.tracks.values()):
             self.shown.clear()  # it may have died before it wrote down which gates are open
         for cluster, track in list(self.tracks.items()):
-            track.unseen = True
+            track.lose_sight()
             amnesia = recorded is None or cluster not in recorded
             if track.void and (amnesia or track.fresh):
                 track.void, track.maybe_void = False, True

@@ -33,10 +33,13 @@ Worse = tuple[str, Mapping[Ref, Obj]]
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Clusters that get what is asked for, and those that are given back something else."""
+    """Clusters that get what is asked for, and those that are given back something else; ``again``: of these, those
+    that get once more what they were given last, since somebody changed it.
+    """
 
     forward: frozenset[str] = frozenset()
     back: frozenset[str] = frozenset()
+    again: frozenset[str] = frozenset()
 
 
 class Questions:
@@ -73,7 +76,9 @@ class Questions:
         for what, documents in slower(self._told.subject.ref, asked, self._told.subject.placements):
             self._counts["R6.slower"] += bool(base.forward or base.back)
             found = touched({**good, **documents})
-            more = (found.forward - base.forward) | (found.back - base.back)
+            # What waits longer for the new revision is given once more what it had meanwhile (row 24).
+            back = found.back - base.back - (found.again & base.forward)
+            more = (found.forward - base.forward) | back
             if more:
                 blame("R6", f"{what} adds {sorted(more)} at {at:%H:%M:%S}")
 
@@ -112,6 +117,7 @@ class Questions:
             there.setdefault(Ref(subject.carrier, _key(obj)), obj)
         forward: set[str] = set()
         back: set[str] = set()
+        again: set[str] = set()
         for write in plan.writes:
             if write.ref.kind is not subject.carrier:
                 continue
@@ -130,7 +136,10 @@ class Questions:
             elif brings and (had is None or had.revision != brings):
                 is_asked = owner is not None and brings == owner.terms_revision
                 (forward if is_asked else back).add(write.ref.namespace)
-        return Touched(frozenset(forward), frozenset(back))
+                track = owner.tracks.get(write.ref.namespace) if owner is not None else None
+                if track is not None and track.revision == brings:
+                    again.add(write.ref.namespace)
+        return Touched(frozenset(forward), frozenset(back), frozenset(again))
 
 
 def _fails_since(rollout: Rollout, cluster: str, now: datetime) -> bool:

@@ -112,7 +112,7 @@ class SlotsJudge:
                 failed = rollout.failures(scope, now, surely=False)
                 unproven = sum(
                     (t := rollout.current(c)) is not None
-                    and (not t.soaked or rollout.may_still_soak(t, now))
+                    and (not t.soaked or rollout.is_maybe_soaked(t, now))
                     and not rollout.may_be_failure(t, now)
                     for c in members
                 )

@@ -37,6 +37,7 @@ class Track:
     maybe_soaked: bool = (
         False  # it had soaked by the earliest reading alone, whatever became of it then
     )
+    soak_is_written: bool = False  # the record says that it has soaked
     ended: bool = False  # finally failed at some time, by the earliest reading
     failed: bool = False  # finally failed by the latest reading
     stamp: str = ""  # what the agent stamped what it says with
@@ -53,6 +54,14 @@ class Track:
     def known(self) -> "Kept":
         """What is to be written down of it now."""
         return Kept(self.health, self.since, self.stamp)
+
+    def lose_sight(self) -> None:
+        """The process that saw it is over. Where the record does not say that it has soaked, the next one
+        sees that only if it goes on.
+        """
+        self.unseen = True
+        if self.soaked and not self.soak_is_written:
+            self.maybe_soaked = True
 
     def turn(self, health: str, now: datetime, stamp: str = "") -> None:
         """It is told to do so. Success or failure ended unseen where it is stamped otherwise than before

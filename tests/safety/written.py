@@ -92,6 +92,11 @@ class WrittenDown:
         for name, cluster, track, since in self._planned:
             if cluster in lines and self._told.subject.share_key(name) == key:
                 _note(track, since)
+        for rollout in self._told.rollouts.values():
+            if self._told.subject.share_key(rollout.name) == key:
+                for cluster in lines.keys() & rollout.tracks.keys():
+                    said = lines[cluster].get("verdict")
+                    rollout.tracks[cluster].soak_is_written = said == "Soaked"
         for cluster, line in lines.items():
             if line.get("touchedAt") and not line.get("cause"):
                 self._blame("O1", f"the touch of {cluster} has no cause in the record: {line}")
