@@ -226,7 +226,8 @@ class Readings:
         limit, seen = self.deadline(track.last, self.outages), self.seen_until(now)
         if limit is not None:
             return seen < limit
-        return track.health == "failed" and seen < self._counts_at(track.late, self.outages)
+        # Without a deadline it has ended only by a reading of the terms before.
+        return track.health != "failed" or seen < self._counts_at(track.late, self.outages)
 
     def came_to(self, track: Track, now: datetime) -> str:
         """What has become of it, in the words of `WayBack.leave`."""

@@ -210,7 +210,8 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     the reading of a new process without a record and its first look; removals that somebody releases
     without an edit; lost clusters that are skipped no more; clusters that
     go, come back and go again while the brake looks; what is changed by hand before a gate; a soak that
-    the record does not say yet, and that is broken while nobody lives.
+    the record does not say yet, and that is broken while nobody lives; a deadline that is taken away when only
+    the earliest reading calls it over.
     """
     seeds = [
         280,
@@ -234,5 +235,5 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     assert run(seeds).broken == []
     addons = [1140, 1279, 1415, 665746438, 879868512, 975281533, 748726928, 748726937]
     addons += [339210272, 339210778, 141293054, 141293662, 253512155, 600553899, 336725081]
-    addons += [673787104]
+    addons += [673787104, 70358598]
     assert run(addons, "addon").broken == []
