@@ -33,7 +33,7 @@ Worse = tuple[str, Mapping[Ref, Obj]]
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Clusters that get what is asked for, and those that are given back something else; ``again``: of these, those
+    """Clusters that get what is asked for, and those that are given back something else. ``again``: those of both
     that get once more what they were given last, since somebody changed it.
     """
 

@@ -249,3 +249,10 @@ def test_many_values_that_are_made_of_one_text_are_paid_for(maker: str) -> None:
     )
     assert answer is True
     assert steps > 500
+
+
+def test_the_price_of_no_expression_that_is_accepted_is_all_that_it_may_take() -> None:
+    """Each node of a tree has a character of its own, of what is left once macros are written out."""
+    assert bounds.LONGEST_DOUBLED // bounds.NODES_PER_STEP < bounds.BUDGET
+    longest = "||".join(["true"] * (bounds.LONGEST_EXPRESSION // 6))
+    assert 1 < expressions.program(longest).price < bounds.BUDGET
