@@ -116,7 +116,7 @@ class Settings(BaseModel):
         ge=0,
         le=60,
         description="The status of an object is written at most once in this time, and news of it"
-        " is gathered for as long, unless clusters wait for nothing but other clusters.",
+        " is gathered for as long, unless somebody edits it or clusters wait for nothing but other clusters.",
     )
 
     # Who leads.

@@ -112,16 +112,17 @@ class Engine:
         found = [ref for ref in self.fleet.apply(event, now) if ref.kind in self._order]
         if event.change is Change.DELETED:
             self._gathering.forget(event.ref)
+        edited = event.ref in found and self._gathering.is_edit(event)
         for ref in sorted(found, key=self._turn_of):
-            self._want(ref, now)
+            self._want(ref, now, edited=edited and ref == event.ref)
 
     def _turn_of(self, ref: Ref) -> tuple[int, str]:
         """Planners in their order, so that placements are decided before they are read."""
         return self._order[ref.kind], ref.key
 
-    def _want(self, ref: Ref, now: datetime) -> None:
+    def _want(self, ref: Ref, now: datetime, *, edited: bool = False) -> None:
         """Queue the key now, or as soon as its interval is over and it is quiet."""
-        if self._gathering.is_due(ref, now):
+        if self._gathering.is_due(ref, now, edited=edited):
             self._queue.add(ref)
 
     def _wake(self, ref: Ref, timer: str, now: datetime) -> None:

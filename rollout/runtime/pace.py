@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from rollout.model.events import Change, Event
 from rollout.model.kinds import REPLICA_SET, Kind, Ref
 from rollout.runtime.timers import Timers
 
@@ -14,6 +15,8 @@ BLINK = timedelta(seconds=5)
 """The hub is out of touch where it was not heard of, or not watched, for longer than this."""
 LEISURE = 9
 """Of the time of the engine's thread, one object in a hurry takes no more than a tenth."""
+_ASKED = ("generation", "annotations", "labels")
+"""Fields of the metadata that change when somebody asks for something else."""
 _GATHERED = "gathered"
 """The timer of news that wait."""
 
@@ -25,10 +28,16 @@ class Pace:
     least_interval: Mapping[Kind, timedelta] = field(
         default_factory=lambda: {REPLICA_SET: timedelta(seconds=1)}
     )
-    """News of an object is planned at once; then news and due timers are gathered for this long."""
+    """News of an object is planned at once; then news and due timers are gathered for this long.
+
+    An edit of the object itself (its spec, annotations or labels, its end) does not wait for the interval,
+    unless another one did not wait either less than an interval ago: whoever edits sees it act at
+    once, and whoever edits all the time causes one more plan in each interval.
+    """
     from_landing: Container[Kind] = ()
     """Kinds whose ``least_interval`` is measured from the last write of a plan, not from the plan, so
-    that one object is written at most once in each interval. Other planners bound their own writes."""
+    that one object is written at most once in each interval, after edits too. Other planners bound
+    their own writes."""
     quiet: Mapping[Kind, timedelta] = field(default_factory=dict)
     """Of these kinds not even the first news is planned at once, but when none has come for this
     long, or after the least interval: what happens to many objects together is planned once."""
@@ -54,17 +63,29 @@ class Gathering:
         self._intervals: dict[Ref, timedelta] = {}  # of objects in a hurry
         self._until: dict[Ref, datetime] = {}
         self._heard: dict[Ref, tuple[datetime, datetime]] = {}  # first and last, where quiet is due
+        self._asked: dict[Ref, int] = {}  # a hash of what people asked of it when last heard
+        self._hastened: dict[Ref, datetime] = {}  # when an edit of it last did not wait
 
     def interval(self, ref: Ref) -> timedelta:
         """The least time from one plan of the object to the next that news bring about."""
         usual = self._pace.least_interval.get(ref.kind, timedelta(0))
         return min(usual, self._intervals.get(ref, usual))
 
-    def is_due(self, ref: Ref, now: datetime) -> bool:
+    def is_edit(self, event: Event) -> bool:
+        """Whether an object that is planned was edited; news of its status alone, ours too, is no edit."""
+        ref, meta = event.ref, event.obj.get("metadata") or {}
+        if event.change is Change.DELETED or ref.kind not in self._pace.least_interval:
+            return False
+        asked = hash(repr([meta.get(name) for name in _ASKED]))
+        before, self._asked[ref] = self._asked.get(ref), asked
+        return before is not None and before != asked
+
+    def is_due(self, ref: Ref, now: datetime, *, edited: bool = False) -> bool:
         """Whether to plan an object now after an event; if not, a timer is set."""
         soonest = now
         last = self._last_pass.get(ref)
-        if last is not None:
+        rests = ref.kind in self._pace.from_landing
+        if last is not None and (rests or not edited or not self._hastens(ref, now)):
             soonest = max(soonest, last + self.interval(ref))
         quiet = self._pace.quiet.get(ref.kind)
         if quiet is not None:
@@ -120,6 +141,16 @@ class Gathering:
     def forget(self, ref: Ref) -> None:
         """The object is gone: if it comes again, it is planned at once."""
         self._last_pass.pop(ref, None)
+        self._asked.pop(ref, None)
+        self._hastened.pop(ref, None)
+
+    def _hastens(self, ref: Ref, now: datetime) -> bool:
+        """Whether an edit does not wait for the interval; the next ones do until it is over."""
+        last = self._hastened.get(ref)
+        if last is not None and now < last + self.interval(ref):
+            return False
+        self._hastened[ref] = now
+        return True
 
     def _gather(self, ref: Ref, until: datetime) -> None:
         self._until[ref] = until

@@ -127,8 +127,12 @@ class Rig:
         return self
 
     def poke(self, ref: Ref, value: str = "x") -> None:
-        """News of an object."""
-        self.store.patch(ref, {"metadata": {"annotations": {"poke": value}}})
+        """News of an object that nobody edited: its status says something else."""
+        self.store.patch_status(ref, {"status": {"poke": value}})
+
+    def edit(self, ref: Ref, value: str) -> None:
+        """Somebody asks something else of an object."""
+        self.store.patch(ref, {"metadata": {"annotations": {"asked": value}}})
 
     def to(self, after: timedelta) -> "Rig":
         """On to an instant, waking whoever is due on the way."""

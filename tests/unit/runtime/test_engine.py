@@ -118,6 +118,69 @@ def test_news_within_the_interval_are_gathered_and_planned_at_its_end() -> None:
     assert rig.to(MIN).asked() == [(0 * SEC, "a"), (1 * SEC, "a")]
 
 
+def test_an_edit_is_planned_at_once_and_further_ones_are_gathered_for_the_interval() -> None:
+    rig = Rig(gather=1 * SEC).start(A)
+    rig.to(400 * MS).poke(A)
+    rig.edit(A, "one")
+    assert rig.run().asked() == [(0 * SEC, "a"), (400 * MS, "a")]
+
+    for at in (500 * MS, 1399 * MS):
+        rig.to(at).edit(A, str(at))
+    assert rig.to(1400 * MS).asked(2) == [(1400 * MS, "a")]
+    rig.edit(A, "four")
+    assert rig.to(MIN).asked(3) == [(1400 * MS, "a")]
+
+
+def test_who_edits_all_the_time_causes_two_plans_in_each_interval_and_no_more() -> None:
+    rig = Rig(gather=1 * SEC).start(A)
+    for at in range(1, 10_000, 40):
+        rig.to(at * MS).edit(A, str(at))
+
+    assert len(rig.to(10 * SEC).asked()) <= 2 * 10 + 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"spec": {"manifestWorkTemplate": {"executor": {"subject": {"type": "ServiceAccount"}}}}},
+        {"metadata": {"annotations": {"rollout-engine.io/pause": "true"}}},
+        {"metadata": {"labels": {"team": "web"}}},
+    ],
+    ids=["spec", "annotation", "label"],
+)
+def test_what_counts_as_an_edit(changes: Obj) -> None:
+    rig = Rig(gather=1 * SEC).start(A).to(400 * MS)
+    rig.store.patch(A, changes)
+
+    assert rig.run().asked() == [(0 * SEC, "a"), (400 * MS, "a")]
+
+
+def test_the_deletion_of_an_object_that_has_a_finalizer_is_planned_at_once() -> None:
+    rig = Rig(gather=1 * SEC).start(A)
+    rig.store.patch(A, {"metadata": {"finalizers": ["example.com/keep"]}})
+    rig.to(1400 * MS).store.delete(A)
+
+    assert rig.run().asked() == [(0 * SEC, "a"), (1 * SEC, "a"), (1400 * MS, "a")]
+
+
+def test_an_edit_of_one_object_hastens_no_other() -> None:
+    rig = Rig(gather=1 * SEC).start(A, B)
+    rig.to(400 * MS).poke(B)
+    rig.edit(A, "one")
+
+    assert rig.run().asked(2) == [(400 * MS, "a")]
+    assert rig.to(MIN).asked(3) == [(1 * SEC, "b")]
+
+
+def test_an_edit_waits_where_the_interval_is_measured_from_the_last_write() -> None:
+    rig = Rig(gather=1 * SEC, from_landing=True)
+    rig.script.once(A, [note("n")])
+    rig.start(A)
+    rig.to(400 * MS).edit(A, "one")
+
+    assert rig.to(MIN).asked() == [(0 * SEC, "a"), (1 * SEC, "a")]
+
+
 @pytest.mark.parametrize(("from_landing", "again"), [(False, 3 * SEC), (True, 4 * SEC)])
 def test_an_interval_begins_with_the_plan_or_when_its_writes_have_landed(
     *, from_landing: bool, again: timedelta
