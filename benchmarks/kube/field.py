@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,10 +150,10 @@ class Field:
             left = end - time.perf_counter()
             if left <= 0:
                 raise TooLong(f"not within {seconds:.0f} s: {what}")
-            try:
-                await asyncio.wait_for(self._news.wait(), min(left, 1.0))
-            except TimeoutError:
-                continue
+            # Not wait_for: Python 3.11's can swallow a cancellation that comes together with news.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left, 1.0)):
+                    await self._news.wait()
         return time.perf_counter()
 
     # -- seeing --------------------------------------------------------------------------------
