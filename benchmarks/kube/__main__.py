@@ -20,6 +20,7 @@ from benchmarks.kube.field import TooLong
 from benchmarks.kube.lines import IDLE_SECONDS, LINES
 from benchmarks.kube.receipt import A, B, Run, Taken, ratios, receipt, turns
 from benchmarks.kube.run import Spoken, Wanted, measure
+from benchmarks.kube.tenants import NotLogged
 from benchmarks.machine import hardware, versions
 from tests.kube.cluster import Missing, assets
 
@@ -84,7 +85,7 @@ def main(words: list[str]) -> int:
     except Missing as missing:
         print(missing, file=sys.stderr)
         return 2
-    except (Ended, TooLong, Refused, TimeoutError) as error:
+    except (Ended, TooLong, Refused, NotLogged, TimeoutError) as error:
         print(str(error) or "a step took longer than --patience", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

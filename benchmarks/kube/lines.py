@@ -315,7 +315,7 @@ class Bench:
 
     def tenants(self) -> Tenants:
         """Namespaces beside that of the other lines."""
-        return Tenants(self.client, self.seen, self.patience, self.say)
+        return Tenants(self.client, self.seen, self.probe.count, self.patience, self.say)
 
 
 _LOADS = ("tenants", "many")

@@ -46,7 +46,7 @@ class Spoken:
 async def measure(run: Run, command: str, wanted: Wanted, spoken: Spoken) -> None:
     """Fill ``run``; what was taken before a failure stays in it.
 
-    Raises: Ended, TooLong, Refused, TimeoutError, tests.kube.cluster.Missing.
+    Raises: Ended, TooLong, Refused, NotLogged, TimeoutError, tests.kube.cluster.Missing.
     """
     began, others = time.perf_counter(), Others()
     run.began_at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,19 +1,23 @@
 """How soon does one namespace's workload react while another namespace keeps the controller busy?
 
 One sample is an edit of a workload's template and a new Placement, sent together. Its two reactions
-are the time to the first work that carries the edit and to the first decision of that Placement.
+are the time until the first work that carries the edit is stored, and until the first decision of that
+Placement is, by the audit log of the API server. The driver hears of both later: a server under load
+ends the watch of one that follows the works of all clusters, now and then for seconds.
 """
 
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import ceil
 from types import MappingProxyType
 
 from benchmarks.kube import fleet
+from benchmarks.kube.audit import Request
 from benchmarks.kube.client import MERGE_PATCH, Client, Refused, each
 from benchmarks.kube.field import Field
 from rollout.hub.kube_objects import path_of
@@ -27,7 +31,7 @@ from rollout.model.kinds import (
 QUIET, BUSY, HOSTILE = "quiet-tenant", "busy-tenant", "hostile-tenant"
 SAMPLES = 40
 REST_SECONDS = 2.0
-"""Between samples: longer than news of one workload are gathered, so that each is planned at once."""
+"""Between samples: longer than news of one workload are gathered."""
 REST_AFTER = 30.0
 """What many edits or creations began comes to rest: summaries are written after the last report."""
 WORKLOADS, EDITS_A_SECOND, DELETED = 500, 25, 200
@@ -47,12 +51,54 @@ class Reactions:
     p99: float
 
 
+class NotLogged(Exception):
+    """The driver heard of a reaction that the audit log does not show."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Something that was asked of the controller, and what the driver heard of it.
+
+    Attributes:
+        what: for people, such as "an edit".
+        began: when it was asked, in seconds since the epoch.
+        heard: seconds until the driver heard of the reaction.
+        writes: requests that are one, as (resource or resource/subresource, object).
+    """
+
+    what: str
+    began: float
+    heard: float
+    writes: frozenset[tuple[str, str]]
+
+
+def reactions(samples: Sequence[Sample], requests: Sequence[Request]) -> list[float]:
+    """Seconds until the first of the writes that answer each sample was stored. Raises: NotLogged."""
+    made: defaultdict[tuple[str, str], list[Request]] = defaultdict(list)
+    for request in requests:
+        if request.verb in ("create", "update", "patch") and request.code < 300:
+            made[request.what, request.where].append(request)
+    found: list[float] = []
+    for sample in samples:
+        ends = [r.ended for each in sample.writes for r in made[each] if r.began >= sample.began]
+        if not ends:
+            raise NotLogged(
+                f"{sample.what}: no write of {sorted(sample.writes)} is in the audit log"
+            )
+        found.append(min(ends) - sample.began)
+    return found
+
+
 @dataclass
 class Tenants:
-    """Takes the samples, on a fleet that is there and with a controller that runs."""
+    """Takes the samples, on a fleet that is there and with a controller that runs.
+
+    ``requests``: what the controller asked the server for since it was last called.
+    """
 
     client: Client
     seen: Field
+    requests: Callable[[], Sequence[Request]]
     patience: float
     say: Callable[[str], None]
     samples: int = SAMPLES
@@ -116,8 +162,8 @@ class Tenants:
         body["spec"].update(spec)
         await self.client.send("POST", path_of(PLACEMENT, space), body)
 
-    async def _decided(self, name: str) -> float:
-        return await self.seen.until(
+    async def _decided(self, name: str) -> None:
+        await self.seen.until(
             f"placement {name} is decided",
             lambda: any(self.seen.decided.get(name, {}).values()),
             self.patience,
@@ -127,39 +173,45 @@ class Tenants:
 
     async def react(self, what: str) -> Reactions:
         """Edits and new Placements of the quiet tenant. ``what``: for the progress that is told."""
-        taken: list[float] = []
+        self.requests()
+        samples: list[Sample] = []
         for _ in range(self.samples):
             self._number += 1
             pair = (self._edit(f"quiet-{self._number}"), self._decide(f"quiet-{self._number}"))
-            taken += await asyncio.gather(*pair)
+            samples += await asyncio.gather(*pair)
             await asyncio.sleep(REST_SECONDS * (0.75 + random.random() / 2))
+        taken = reactions(samples, self.requests())
         in_order = sorted(taken)
         longest = taken.index(in_order[-1])
         self.say(
             f"{what}: {len(taken)} reactions, the longest {in_order[-1]:.2f} s "
-            f"({'a decision' if longest % 2 else 'an edit'}, sample {longest // 2 + 1}), "
-            f"the next {in_order[-2]:.2f} s"
+            f"({samples[longest].what}, sample {longest // 2 + 1}), the next {in_order[-2]:.2f} s; "
+            f"the driver heard of one after {max(sample.heard for sample in samples):.2f} s"
         )
         return Reactions(p50=in_order[len(taken) // 2], p99=in_order[ceil(len(taken) * 0.99) - 1])
 
-    async def _edit(self, version: str) -> float:
-        began = time.perf_counter()
+    async def _edit(self, version: str) -> Sample:
+        began = time.time()
         await self._change(QUIET, "web", version)
         seen = self.seen.versions
-        ended = await self.seen.until(
-            f"{version} is written", lambda: seen[version] > 0, self.patience
-        )
-        return ended - began
+        await self.seen.until(f"{version} is written", lambda: seen[version] > 0, self.patience)
+        heard = time.time() - began
+        works = [key for key, work in self.seen.works.items() if work.version == version]
+        writes = frozenset(("manifestworks", "/".join(key)) for key in works)
+        return Sample(what="an edit", began=began, heard=heard, writes=writes)
 
-    async def _decide(self, name: str) -> float:
-        began = time.perf_counter()
+    async def _decide(self, name: str) -> Sample:
+        began = time.time()
         await self._place(QUIET, name, numberOfClusters=3)
-        ended = await self._decided(name)
+        await self._decided(name)
+        heard = time.time() - began
+        pages = tuple(self.seen.decided.get(name, ()))
+        writes = frozenset(("placementdecisions/status", f"{QUIET}/{page}") for page in pages)
         await self.client.send("DELETE", path_of(PLACEMENT, QUIET, name))
-        for page in tuple(self.seen.decided.get(name, ())):
+        for page in pages:
             with suppress(Refused):  # it is gone
                 await self.client.send("DELETE", path_of(PLACEMENT_DECISION, QUIET, page))
-        return ended - began
+        return Sample(what="a decision", began=began, heard=heard, writes=writes)
 
     async def _change(self, space: str, name: str, version: str) -> None:
         patch = {"spec": {"manifestWorkTemplate": fleet.template(version)}}
