@@ -340,10 +340,13 @@ def _fill(
     ]
     free_to_go = filterfalse(shut.__contains__, census.waiting()) if shut else census.waiting()
     chosen = before + list(islice(free_to_go, free))
-    reason = Reason.SLOTS_FULL
+    closed: Reason | None = None
     if shut and (len(before) < len(old) or len(chosen) < len(before) + free):
-        reason = _why_shut(shut, chain(old, census.waiting())) or reason
-    if rooms and len(chosen) > min(rooms):
+        closed = _why_shut(shut, chain(old, census.waiting()))
+    reason = closed or Reason.SLOTS_FULL
+    # What is closed would go as well. Where there is no room for it, it waits for that first, as it
+    # does for a slot: so a window that closes meanwhile changes nothing, and nobody has to look then.
+    if rooms and len(chosen) + (closed is not None) > min(rooms):
         chosen, reason = chosen[: min(rooms)], Reason.FAILURE_TOLERANCE
     scope.unproven += len(chosen)
     if scope is not fleet:

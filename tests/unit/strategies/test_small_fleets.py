@@ -262,3 +262,26 @@ def test_strict_tolerance_counts_touches_over_all_stages_together() -> None:
     rollout = in_two("D...", spec_of(mandatory=["m"], budget=0), strict_tolerance=True)
 
     assert decide(replace(rollout, passed=frozenset({"m/0"})), T0).touch == ("b",)
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["soft", "strict"])
+@pytest.mark.parametrize("limit", [None, 1, 2], ids=str)
+def test_a_window_that_closes_changes_nothing_where_nobody_would_be_touched(
+    limit: int | None, *, strict: bool
+) -> None:
+    """So nobody has to look again when one closes: whoever waits for a slot or for room does so first."""
+    window = Wait(Reason.WINDOW_CLOSED, "calendar business is closed", T0 + MIN)
+    met: set[Reason | None] = set()
+    for word in words(3):
+        rollout = fleet(word, spec_of(limit=limit, budget=0), strict_tolerance=strict)
+        step = decide(rollout, T0)
+        if step.touch:
+            continue
+        met.add(step.stages[0].blocked)
+        for closed in range(1, 8):
+            names = [name for n, name in enumerate("abc") if closed >> n & 1]
+            shut = Shut(dict.fromkeys(names, window), window.until)
+            assert decide(replace(rollout, shut=shut), T0).stages == step.stages, (word, names)
+    assert None in met
+    assert (Reason.FAILURE_TOLERANCE in met) == strict
+    assert (Reason.SLOTS_FULL in met) == (limit is not None)
