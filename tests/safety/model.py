@@ -277,8 +277,7 @@ class Rollout(Readings):
         unread = (
             c for c, t in self.tracks.items() if is_gone or t.fresh or c not in (recorded or ())
         )
-        self.back.unsure.update(unread)
-        self.back.earlier |= self.back.given
+        self.back.restart(unread)
         self.forgotten = not recorded
         self.known_terms = False
         self.unagreed.clear()

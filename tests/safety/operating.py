@@ -97,24 +97,32 @@ class OperationsJudge:
                 self.blame("S10", f"{cluster} goes back, but it never got the revision: {track}")
             elif revision not in (known := rollout.back.soaked.get(cluster, [])):
                 self.blame("S10", f"{cluster} gets {revision}, which never soaked there: {known}")
-            elif cluster in rollout.back.unsure:
-                allow(self.counts, "soaked_maybe")
-            elif revision != (due := self._target(rollout, cluster)):
-                self.blame("S10", f"{cluster} gets {revision}, and {due!r} is due: {known}")
+            else:
+                self._is_due(rollout, cluster, revision)
         if first and rollout.hold in _NOBODY_KNOWS_WHOM:  # what was on its way is only repeated
             self.blame("S7", f"{first} go back in spite of {rollout.hold}")
         self._newest_first(rollout, first, now)
         self._within(rollout, [cluster for cluster, _ in back], now)
 
-    def _target(self, rollout: Rollout, cluster: str) -> str:
-        """What the cluster gets back: what a person named, else the last that soaked there and is kept."""
+    def _is_due(self, rollout: Rollout, cluster: str, revision: str) -> None:
+        due, is_certain = self._target(rollout, cluster)
+        if not is_certain:
+            allow(self.counts, "soaked_maybe")
+        elif revision != due:
+            known = rollout.back.soaked.get(cluster, [])
+            self.blame("S10", f"{cluster} gets {revision}, and {due!r} is due: {known}")
+
+    def _target(self, rollout: Rollout, cluster: str) -> tuple[str, bool]:
+        """What the cluster gets back: what a person named, else the last that soaked there and is kept;
+        and whether that is certain.
+        """
         assert rollout.terms is not None
         kept, asked = self.told.kept(), rollout.terms.asked
         named = asked.undo_to if wishes.stop(rollout) == "Undone" else ""
         to = rollout.back.to if rollout.back.is_on and not named else named
         there = {kept[to]} & {*kept.values()} if to in kept else set() if to else {*kept.values()}
-        soaked = reversed(rollout.back.soaked.get(cluster, []))
-        return next((r for r in soaked if r in there and r != rollout.terms.revision), "")
+        present = rollout.terms.revision
+        return rollout.back.last(cluster, lambda each: each in there and each != present)
 
     def _newest_first(self, rollout: Rollout, going: list[str], now: datetime) -> None:
         """Row 27: who was touched last goes back first."""
@@ -124,7 +132,8 @@ class OperationsJudge:
         for cluster, track in rollout.tracks.items():
             if track.revision != rollout.terms.revision or cluster in {*going, *kept}:
                 continue
-            if cluster in rollout.back.unsure or not self._target(rollout, cluster):
+            target, is_certain = self._target(rollout, cluster)
+            if not target or not is_certain:
                 continue
             self.counts["S10.waits_for_its_turn"] += oldest is not None
             if oldest is not None and track.first > oldest:

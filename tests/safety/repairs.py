@@ -182,13 +182,13 @@ class RepairsJudge:
     def _kept(self, rollout: Rollout) -> None:
         """S10: what clusters would get back is kept, however few revisions are."""
         kept = {*self.told.kept().values()}
-        for cluster, soaked in rollout.back.soaked.items():
-            track = rollout.tracks.get(cluster)
-            if track is None or not soaked or cluster in rollout.back.unsure:
+        for cluster in rollout.back.soaked.keys() & rollout.tracks.keys():
+            last, is_certain = rollout.back.last(cluster, lambda _: True)
+            if not last or not is_certain:
                 continue
             self.counts["S10.kept_judged"] += 1
-            if soaked[-1] not in kept:
-                self.blame("S10", f"{soaked[-1]} soaked last on {cluster}, and is not kept: {kept}")
+            if last not in kept:
+                self.blame("S10", f"{last} soaked last on {cluster}, and is not kept: {kept}")
 
 
 def _version(obj: Obj) -> int:

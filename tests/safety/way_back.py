@@ -3,13 +3,14 @@
 Where something is uncertain the reading is the one that favours the engine.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
 class WayBack:
     """Of one placement. ``soaked``: what may have soaked on each cluster and has not failed there since, the
-    latest last; for those in ``unsure`` the order is not known for certain.
+    latest last; ``unsure``: of these, those that the engine may not know of, or in another order.
 
     ``has_reason``: since this revision began, or was retried, there was a reason to take it back.
     ``earlier``: of ``given``, those of a process that has ended: it may not have written that down.
@@ -20,7 +21,7 @@ class WayBack:
     """
 
     soaked: dict[str, list[str]] = field(default_factory=dict)
-    unsure: set[str] = field(default_factory=set)
+    unsure: dict[str, set[str]] = field(default_factory=dict)
     has_reason: bool = False
     barred: str = ""
     given: set[str] = field(default_factory=set)
@@ -36,26 +37,41 @@ class WayBack:
         known = self.soaked.setdefault(cluster, [])
         if came_to and revision in known:
             known.remove(revision)
+            self.unsure.get(cluster, set()).discard(revision)
         if came_to in ("soaked", "?"):
             known.append(revision)
         if came_to == "?":
-            self.unsure.add(cluster)
-        elif came_to == "soaked":
-            self.unsure.discard(cluster)
+            self.unsure.setdefault(cluster, set()).add(revision)
 
     def part(self, cluster: str, *, surely: bool) -> None:
         """The cluster is selected no more, and what soaked there is ``surely`` forgotten, or may be."""
         if surely:
             self.soaked.pop(cluster, None)
-            self.unsure.discard(cluster)
+            self.unsure.pop(cluster, None)
         else:
-            self.unsure.add(cluster)
+            self.doubt(cluster)
 
     def take_over(self, cluster: str, soaked: list[str]) -> None:
         """What soaked there while another placement had it, and may be known of it here."""
         if soaked and cluster not in self.soaked:
             self.soaked[cluster] = list(soaked)
-            self.unsure.add(cluster)
+            self.doubt(cluster)
+
+    def restart(self, unread: Iterable[str]) -> None:
+        """The engine starts anew, and may know nothing of what soaked on these clusters."""
+        for cluster in unread:
+            self.doubt(cluster)
+        self.earlier |= self.given
+
+    def doubt(self, cluster: str) -> None:
+        """The engine may have forgotten what soaked there until now."""
+        self.unsure.setdefault(cluster, set()).update(self.soaked.get(cluster, ()))
+
+    def last(self, cluster: str, wanted: Callable[[str], bool]) -> tuple[str, bool]:
+        """The last that soaked there of those that are wanted, "" if none, and whether that is certain."""
+        unsure = self.unsure.get(cluster, set())
+        found = next(filter(wanted, reversed(self.soaked.get(cluster, []))), "")
+        return found, found not in unsure
 
     def begin_anew(self) -> None:
         """The template changed, somebody retried, or the record is gone."""
@@ -71,3 +87,4 @@ class WayBack:
         known = self.soaked.get(cluster, [])
         if revision in known:
             known.remove(revision)
+            self.unsure.get(cluster, set()).discard(revision)
