@@ -72,8 +72,8 @@ class Connections:
     """What a controller runs in.
 
     ``hub`` is the engine's. ``side`` is for the lease, events and reviews, so that these never wait
-    behind a fleet's writes. ``io`` makes the way of the writes, given who is asked right before each;
-    ``side_io`` is the way of the events. ``begin`` is called once, when this process has the lead and
+    behind a fleet's writes. ``io`` makes the way of the writes, given who is asked right before each
+    and who knows at which version an object was last heard of; ``side_io`` is the way of the events. ``begin`` is called once, when this process has the lead and
     before it reads anything; ``settled`` once, when everything is read. ``measurer`` asks providers of metrics,
     ``deliverer`` tells people, ``export`` takes spans (None: nobody wants them). ``steady`` measures
     leases, and ``lease_timers`` go by it (None: ``clock`` never steps).
@@ -82,7 +82,7 @@ class Connections:
     hub: Hub
     side: Hub
     side_io: Io
-    io: Callable[[Callable[[], bool]], Io]
+    io: Callable[[Callable[[], bool], Callable[[Ref], int]], Io]
     clock: Clock
     timers: Callable[[Wake], Timers]
     lease_timers: Callable[[Wake], Timers]
@@ -194,7 +194,7 @@ def _io(
 ) -> tuple[FencedIo, NotificationIo]:
     """The way of the writes: the fence, and what goes through it and tells people besides."""
     clock = around.clock
-    io = MeasuredIo(around.io(candidate.may_write), metrics, clock)
+    io = MeasuredIo(around.io(candidate.may_write, fleet.versions.of), metrics, clock)
     measuring = AnalysisIo(io, around.measurer, clock, counting(metrics.measurements))
     fenced = FencedIo(measuring, candidate.check, fleet.versions.of)
     told = counting(metrics.notifications)

@@ -331,7 +331,7 @@ class Engine:
                 if outcome.obj is not None or self.fleet.versions.of(ref) == known:
                     self._found(ref, outcome.obj, now)
                 return
-            case ReadBack.FAILED:
+            case ReadBack.FAILED | ReadBack.HEARD:
                 return
         try:
             found = self.hub.get(ref)

@@ -52,6 +52,7 @@ class ReadBack(Enum):
     LEFT = "left"  # no: whoever takes the outcome may do it
     DONE = "done"  # ``obj`` is there; None: nothing
     FAILED = "failed"  # the server could not say
+    HEARD = "heard"  # no need: something newer than what the write rested on is known already
 
 
 class WriteOutcome(Struct, frozen=True, kw_only=True):

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from rollout.errors import Gone, HubError, Throttled, Unavailable
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_window import Job
-from rollout.model.kinds import Kind, Obj
-from rollout.planning.plan import Write
+from rollout.model.kinds import Kind, Obj, Ref
+from rollout.planning.plan import Write, precondition
 from rollout.runtime.io import (
     Attempt,
     Done,
@@ -66,11 +66,18 @@ class KubeIo:
     Args:
         allowed: asked on the hub's thread right before each request that writes; where it says no
             nothing is sent, and the outcome says so (fencing).
+        version_of: the version at which an object was last heard of, 0 where it never was; asked on
+            the hub's thread too. What is heard of already is not read after a conflict.
     """
 
-    def __init__(self, hub: KubeHub, allowed: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        hub: KubeHub,
+        allowed: Callable[[], bool] = lambda: True,
+        version_of: Callable[[Ref], int] = lambda _: 0,
+    ) -> None:
         self._calls, self._writes, self._reads = hub.calls, hub.writes, hub.reads
-        self._allowed = allowed
+        self._allowed, self._version_of = allowed, version_of
         self._leaving: dict[tuple[Kind, str], deque[tuple[Attempt, str, _Errand]]] = {}
 
     def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
@@ -120,11 +127,20 @@ class KubeIo:
 
     def _tell(self, attempt: Attempt, errand: _Errand) -> None:
         """What came of it; where that is not known, or others wrote, what is there is read first."""
-        if attempt.outcome.result in (WriteResult.STALE, WriteResult.UNKNOWN):
+        if self._is_overtaken(attempt):
+            errand.done(attempt.write, replace(attempt.outcome, read_back=ReadBack.HEARD))
+        elif attempt.outcome.result in (WriteResult.STALE, WriteResult.UNKNOWN):
             job = Job(partial(self._read_back, attempt, errand))
             self._reads.post([job], errand.turn)
         else:
             errand.done(attempt.write, attempt.outcome)
+
+    def _is_overtaken(self, attempt: Attempt) -> bool:
+        """Whether others wrote first, and the watch has told of that meanwhile."""
+        rested_on = precondition(attempt.write)
+        if rested_on is None or attempt.outcome.result is not WriteResult.STALE:
+            return False
+        return self._version_of(attempt.write.ref) > rested_on
 
     # -- reads in between ----------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -167,7 +168,7 @@ def _surroundings(settings: Settings, access: Access) -> Iterator[Connections]:
             hub=hub,
             side=side,
             side_io=KubeIo(side),
-            io=lambda allowed: KubeIo(hub, allowed),
+            io=partial(KubeIo, hub),
             clock=clock,
             timers=alarms.engine,
             lease_timers=alarms.lease,

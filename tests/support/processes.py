@@ -126,7 +126,7 @@ class Process:
         self.controller = self.parts.controller
         self.controller.candidate.start()
 
-    def _pipe(self, allowed: Callable[[], bool]) -> Pipe:
+    def _pipe(self, allowed: Callable[[], bool], _: Callable[[Ref], int]) -> Pipe:
         self.pipe = Pipe(self.line, allowed)
         return self.pipe
 

@@ -208,6 +208,29 @@ def test_a_conflict_brings_in_what_the_other_wrote_though_no_watch_told_it() -> 
     )
 
 
+def test_after_a_conflict_of_which_the_watch_has_told_it_plans_again_and_reads_nothing() -> None:
+    calls: list[str] = []
+
+    class Noting:
+        def call(self, verb: str, target: object) -> None:
+            calls.append(verb)
+
+        def event(self, event: Event) -> None: ...
+
+    rig = Rig(lambda hub: FaultyHub(hub, Noting()), holding=True)
+    rig.start(A)
+    rig.io.answers["a"] = WriteOutcome(result=WriteResult.STALE, read_back=ReadBack.HEARD)
+    rig.script.once(A, [Patch(A, {}, rig.fleet.versions.of(A))])
+    rig.poke(A)
+    rig.run()
+    rig.poke(A, "y")
+    rig.run().io.release()
+    calls.clear()
+
+    assert rig.run().script.keys == ["a", "a", "a"]
+    assert calls == []
+
+
 @pytest.mark.parametrize("is_news", [True, False])
 def test_that_nothing_was_there_is_believed_only_where_nothing_was_heard_since(
     is_news: bool,

@@ -295,6 +295,43 @@ def test_a_conflict_brings_what_is_there_now(facade: Facade, hub: KubeHub) -> No
     assert (outcome.result, outcome.obj) == (WriteResult.STALE, newer)
 
 
+@pytest.mark.parametrize(
+    ("heard", "reads"), [(0, 1), (1, 0)], ids=["nothing newer was heard", "it was heard of"]
+)
+def test_after_a_conflict_nothing_is_read_that_the_watch_has_told_already(
+    facade: Facade, hub: KubeHub, heard: int, reads: int
+) -> None:
+    stored = facade.do(seed)["1"]
+    newer = hub.patch(ref(1), labelled("2"))
+    known = {ref(1): version(newer) if heard else version(stored)}
+    io = KubeIo(hub, version_of=lambda each: known.get(each, 0))
+
+    (outcome,) = Desk().send(io, Patch(ref(1), labelled("3"), version(stored)))
+
+    assert outcome.result is WriteResult.STALE
+    assert outcome.read_back is (ReadBack.HEARD if heard else ReadBack.DONE)
+    assert facade.count("get") == reads
+
+
+def test_a_lost_answer_is_read_back_whatever_was_heard(facade: Facade, hub: KubeHub) -> None:
+    stored = facade.do(seed)["1"]
+    facade.script("patch", facade.lose)
+    io = KubeIo(hub, version_of=lambda _: version(stored) + 1000)
+
+    (outcome,) = Desk().send(io, Patch(ref(1), labelled("3"), version(stored)))
+
+    assert (outcome.result, outcome.read_back) == (WriteResult.UNKNOWN, ReadBack.DONE)
+
+
+def test_what_has_its_name_already_is_read_whatever_was_heard(facade: Facade, hub: KubeHub) -> None:
+    stored = facade.do(seed)["1"]
+    io = KubeIo(hub, version_of=lambda _: version(stored) + 1000)
+
+    (outcome,) = Desk().send(io, Create(ref(1), work()))
+
+    assert (outcome.result, outcome.obj) == (WriteResult.STALE, stored)
+
+
 def test_throttling_says_how_long_and_nothing_is_sent_meanwhile(
     facade: Facade, hub: KubeHub
 ) -> None:
