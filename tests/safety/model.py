@@ -145,12 +145,13 @@ class Rollout(Readings):
                 track.landed and not self.has_soaked(track, now) and not self.is_free(track, now)
             )
             current = current and not track.void and not track.maybe_void
-            if current and at_stake and track.exact and not self.available(cluster):
+            is_away = not self.available(cluster)
+            surely_soaked = track.soaked and not self.is_maybe_soaked(track, now)
+            if current and is_away and at_stake and track.exact:
                 self.lost[cluster] = places.get(cluster, "")
-            elif current and not track.soaked and not self.available(cluster):
+            elif current and is_away and not surely_soaked:
                 self.maybe_lost.add(cluster)
-            has_soaked = track.exact and track.soaked and not self.may_still_soak(track, now)
-            self.back.part(cluster, surely=has_soaked or self.available(cluster))
+            self.back.part(cluster, surely=not is_away or (track.exact and surely_soaked))
         skip = self.terms.skip if self.terms else frozenset()  # a person released it
         self.maybe_lost |= self.lost.keys() & skip  # for as long as they are skipped
         self.maybe_lost -= members

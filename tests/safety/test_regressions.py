@@ -212,7 +212,8 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     go, come back and go again while the brake looks; what is changed by hand before a gate; a soak that
     the record does not say yet, and that is broken while nobody lives; a deadline that is taken away when only
     the earliest reading calls it over; a window that closes while there is no room for one more failure;
-    an earlier revision to go back to, of a cluster that was not selected for a while.
+    an earlier revision to go back to, of a cluster that was not selected for a while;
+    a cluster that goes unwell while its soak is in doubt.
     """
     seeds = [
         280,
@@ -232,7 +233,16 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     seeds += [730000243, 730000300, 730000392, 730000440, 730000595, 730000604]
     seeds += [800000471, 800000710, 748726679, 748726818, 748726903]
     seeds += [464, 6089, 158022088, 158022749, 273126012, 253511920, 253512193, 253512420]
-    seeds += [205613780, 614816354, 600553973, 336725214, 673787227, 506515296, 534148444]
+    seeds += [
+        205613780,
+        614816354,
+        600553973,
+        336725214,
+        673787227,
+        506515296,
+        534148444,
+        910000283,
+    ]
     assert run(seeds).broken == []
     addons = [1140, 1279, 1415, 665746438, 879868512, 975281533, 748726928, 748726937]
     addons += [339210272, 339210778, 141293054, 141293662, 253512155, 600553899, 336725081]
