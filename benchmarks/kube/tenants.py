@@ -2,8 +2,8 @@
 
 One sample is an edit of a workload's template and a new Placement, sent together. Its two reactions
 are the time until the first work that carries the edit is stored, and until the first decision of that
-Placement is, by the audit log of the API server. The driver hears of both later: a server under load
-ends the watch of one that follows the works of all clusters, now and then for seconds.
+Placement is stored, both by the audit log of the API server. The driver hears of them later: it watches
+the works of all clusters, and a busy server ends that watch again and again.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ class Sample:
         what: for people, such as "an edit".
         began: when it was asked, in seconds since the epoch.
         heard: seconds until the driver heard of the reaction.
-        writes: requests that are one, as (resource or resource/subresource, object).
+        writes: each is a reaction: (resource or resource/subresource, object).
     """
 
     what: str

@@ -73,10 +73,11 @@ class Connections:
 
     ``hub`` is the engine's. ``side`` is for the lease, events and reviews, so that these never wait
     behind a fleet's writes. ``io`` makes the way of the writes, given who is asked right before each
-    and who knows at which version an object was last heard of; ``side_io`` is the way of the events. ``begin`` is called once, when this process has the lead and
-    before it reads anything; ``settled`` once, when everything is read. ``measurer`` asks providers of metrics,
-    ``deliverer`` tells people, ``export`` takes spans (None: nobody wants them). ``steady`` measures
-    leases, and ``lease_timers`` go by it (None: ``clock`` never steps).
+    and who knows at which version an object was last heard of; ``side_io`` is the way of the events.
+    ``begin`` is called once, when this process has the lead and before it reads anything; ``settled``
+    once, when everything is read. ``measurer`` asks providers of metrics, ``deliverer`` tells people,
+    ``export`` takes spans (None: nobody wants them). ``steady`` measures leases, and ``lease_timers``
+    go by it (None: ``clock`` never steps).
     """
 
     hub: Hub

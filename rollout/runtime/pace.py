@@ -30,9 +30,9 @@ class Pace:
     )
     """News of an object is planned at once; then news and due timers are gathered for this long.
 
-    An edit of the object itself (its spec, annotations or labels, its end) does not wait for the interval,
-    unless another one did not wait either less than an interval ago: whoever edits sees it act at
-    once, and whoever edits all the time causes one more plan in each interval.
+    An edit of the object itself (spec, annotations, labels, deletion) is planned at once as well, but
+    only one in each interval; further edits are gathered. So constant edits cause at most one more
+    plan in each interval.
     """
     from_landing: Container[Kind] = ()
     """Kinds whose ``least_interval`` is measured from the last write of a plan, not from the plan, so
@@ -72,9 +72,12 @@ class Gathering:
         return min(usual, self._intervals.get(ref, usual))
 
     def is_edit(self, event: Event) -> bool:
-        """Whether an object that is planned was edited; news of its status alone, ours too, is no edit."""
-        ref, meta = event.ref, event.obj.get("metadata") or {}
-        if event.change is Change.DELETED or ref.kind not in self._pace.least_interval:
+        """Whether somebody edited an object whose edits are planned at once. A change of its status alone,
+        also one that this process wrote, is no edit.
+        """
+        ref, meta, pace = event.ref, event.obj.get("metadata") or {}, self._pace
+        waits = ref.kind not in pace.least_interval or ref.kind in pace.from_landing
+        if waits or event.change is Change.DELETED:
             return False
         asked = hash(repr([meta.get(name) for name in _ASKED]))
         before, self._asked[ref] = self._asked.get(ref), asked
@@ -84,8 +87,7 @@ class Gathering:
         """Whether to plan an object now after an event; if not, a timer is set."""
         soonest = now
         last = self._last_pass.get(ref)
-        rests = ref.kind in self._pace.from_landing
-        if last is not None and (rests or not edited or not self._hastens(ref, now)):
+        if last is not None and not (edited and self._hastens(ref, now)):
             soonest = max(soonest, last + self.interval(ref))
         quiet = self._pace.quiet.get(ref.kind)
         if quiet is not None:
@@ -145,7 +147,7 @@ class Gathering:
         self._hastened.pop(ref, None)
 
     def _hastens(self, ref: Ref, now: datetime) -> bool:
-        """Whether an edit does not wait for the interval; the next ones do until it is over."""
+        """Whether this edit is the first in an interval, and so does not wait."""
         last = self._hastened.get(ref)
         if last is not None and now < last + self.interval(ref):
             return False

@@ -344,8 +344,8 @@ def _fill(
     if shut and (len(before) < len(old) or len(chosen) < len(before) + free):
         closed = _why_shut(shut, chain(old, census.waiting()))
     reason = closed or Reason.SLOTS_FULL
-    # What is closed would go as well. Where there is no room for it, it waits for that first, as it
-    # does for a slot: so a window that closes meanwhile changes nothing, and nobody has to look then.
+    # A closed cluster waits for room first, as it waits for a free slot first. So its reason stays the
+    # same when a window closes, and the workload need not be planned then.
     if rooms and len(chosen) + (closed is not None) > min(rooms):
         chosen, reason = chosen[: min(rooms)], Reason.FAILURE_TOLERANCE
     scope.unproven += len(chosen)

@@ -15,7 +15,7 @@ def sample(*writes: tuple[str, str], began: float = 10.0) -> Sample:
 def request(
     verb: str, what: str, where: str, began: float, ended: float, code: int = 200
 ) -> Request:
-    return Request(verb, what, where, began, ended, code)
+    return Request(verb=verb, what=what, where=where, began=began, ended=ended, code=code)
 
 
 def test_a_reaction_ends_with_the_first_write_that_is_stored() -> None:
