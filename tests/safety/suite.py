@@ -1,5 +1,6 @@
 """How are many histories run, and what came of them together?"""
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -49,7 +50,9 @@ class Tally:
         self.broken += other.broken
 
     def blame(self, seed: int, promise: str, message: str, about: str = "") -> None:
+        """Note it, and say it at once: a long run is not waited for to learn of its first break."""
         self.broken.append(Broken(seed, promise, message, about))
+        print(f"{promise} broken: {repeats(self.kind, seed, about)}", file=sys.stderr, flush=True)
 
     def again(self, only: str = "") -> list[str]:
         """What was broken (of ``only`` one promise), each with the command that runs its history again."""
@@ -126,8 +129,15 @@ def run_all(
     if jobs == 1:
         for span in spans:
             tally.add(run(span, kind))
+            _progress(tally)
         return tally
     with ProcessPoolExecutor(jobs) as pool:
         for part in pool.map(partial(run, kind=kind), spans):
             tally.add(part)
+            _progress(tally)
     return tally
+
+
+def _progress(tally: Tally) -> None:
+    """A line on standard error, so that the table on standard output can be kept."""
+    print(f"kind {tally.kind}: {tally.histories} histories run", file=sys.stderr, flush=True)
