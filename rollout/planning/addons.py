@@ -14,7 +14,13 @@ from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj
 from rollout.model.waits import Reason, Wait
 from rollout.model.writes import Delete, PatchStatus, Touch
-from rollout.planning.addons_install import addon_ref, new_addon, owned, uninstalls
+from rollout.planning.addons_install import (
+    addon_ref,
+    disowned_notes,
+    new_addon,
+    owned,
+    uninstalls,
+)
 from rollout.planning.addons_status import AddOnShareReport, halted, status_of
 from rollout.planning.notes import (
     STARTED,
@@ -141,7 +147,9 @@ class _AddOnPass(Pass):
             found += self._touches(share, key, steps[key])
             found += self._restored(share, key)
         found += self._installs()
-        return found + owned(self.workload, self.addon, self._touched, self._owned)
+        own = owned(self.workload, self.addon, self._touched, self._owned)
+        self.notes += disowned_notes(self.workload, self.addon, own)
+        return found + own
 
     def _pages(self) -> tuple[list[Write], list[Write]]:
         """What clears the way for pages of the record, and the pages that have changed."""

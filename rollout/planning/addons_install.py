@@ -13,7 +13,7 @@ from rollout.model.addon import AddOn, ClusterAddOn
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, Obj, Ref
 from rollout.model.ownership import owned_by
 from rollout.model.writes import Create, Delete, Patch, Touch
-from rollout.planning.plan import Write
+from rollout.planning.plan import Note, Write, touch_of
 from rollout.planning.removals import NONE, Removals, brake
 from rollout.planning.views import AddOnView
 from rollout.rollouts.addon_workload import AddOnWorkload
@@ -65,6 +65,32 @@ def owned(workload: AddOnWorkload, addon: AddOn, busy: set[str], in_order: set[s
         ref = addon_ref(cluster, addon.name)
         found.append(Patch(ref, {"metadata": changes}, installed.version, touch))
     return found
+
+
+def disowned_notes(workload: AddOnWorkload, addon: AddOn, writes: Iterable[Write]) -> list[Note]:
+    """Notes on ManagedClusterAddOns of this add-on that say it no more, where a write puts that right (S18).
+
+    One that it did not install is taken over without a word.
+    """
+    clusters = [touch.cluster for write in writes if (touch := touch_of(write)) is not None]
+    return [
+        Note(
+            workload.ref,
+            "AddOnRepaired",
+            f"the ManagedClusterAddOn of cluster {cluster} said no more that it is of this add-on; it does again",
+            warning=True,
+        )
+        for cluster in clusters
+        if (installed := workload.installed(cluster)) and _is_disowned(workload, addon, installed)
+    ]
+
+
+def _is_disowned(workload: AddOnWorkload, addon: AddOn, installed: ClusterAddOn) -> bool:
+    """Whether somebody took away its mark, or, of one with the mark of this very add-on, its owner."""
+    mark = installed.annotations.get(names.INSTALLED_BY)
+    if mark is None:
+        return workload.is_marked(installed.cluster)
+    return mark == addon.uid and addon.uid not in installed.owner_uids
 
 
 def _metadata(workload: AddOnWorkload, addon: AddOn, installed: ClusterAddOn) -> Obj:

@@ -83,6 +83,18 @@ class History:
             open_[cluster] = _well_since(event.obj)
         return found
 
+    def soaked(self, first: Set[str]) -> tuple[datetime, datetime] | None:
+        """From when all of ``first`` were well until another cluster was touched; None before that."""
+        well: dict[str, datetime | None] = {}
+        for event in self._ear.events:
+            cluster = event.obj["metadata"]["namespace"]
+            if cluster not in first:
+                begun = [well.get(each) for each in first]
+                assert None not in begun, f"{cluster} was touched before {sorted(first)} were well"
+                return max(filter(None, begun)), _created(event.obj)
+            well[cluster] = _well_since(event.obj)
+        return None
+
     def misdated(self, off: timedelta) -> list[str]:
         """Works that say that they were begun so long before or after they were made."""
         return [

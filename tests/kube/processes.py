@@ -27,6 +27,7 @@ from tests.unit.project.test_manifests import MANIFESTS, build
 
 SYSTEM = "rollout-system"
 ACCOUNT = f"{SYSTEM}/rollout-controller"
+WRONG_CLOCK = "tests.kube.wrong_clock"
 LOCK = Ref(LEASE, ACCOUNT)
 CLUSTER_SCOPED = ("Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition")
 QUICK = {
@@ -102,13 +103,17 @@ def kubeconfig_of(server: Cluster, hub: KubeHub, account: str = ACCOUNT) -> Path
 
 @dataclass
 class Process:
-    """One controller. ``name`` begins its identity; ``ahead``: seconds that its clock is ahead."""
+    """One controller. ``name`` begins its identity; ``ahead``: seconds that its clock is ahead.
+
+    ``program``: the module that is run where its clock is wrong.
+    """
 
     kubeconfig: Path
     folder: Path
     name: str
     env: dict[str, str] = field(default_factory=lambda: dict(QUICK))
     ahead: float = 0.0
+    program: str = WRONG_CLOCK
 
     def start(self) -> "Process":
         self.port, self.debug_port, self.health_port = free_port(), free_port(), free_port()
@@ -123,7 +128,7 @@ class Process:
             "ROLLOUT_DEBUG_LISTEN": f"127.0.0.1:{self.debug_port}",
         }
         self._log = (self.folder / f"{self.name}.log").open("ab")
-        program = ["tests.kube.wrong_clock", str(self.ahead)] if self.ahead else ["rollout"]
+        program = [self.program, str(self.ahead)] if self.ahead else ["rollout"]
         self.process = subprocess.Popen(
             [sys.executable, "-m", *program, "controller", "--kubeconfig", str(self.kubeconfig)],
             cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,

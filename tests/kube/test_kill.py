@@ -21,7 +21,7 @@ from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Ref
 from tests.kube.cluster import Cluster
 from tests.kube.history import History, differences, left
-from tests.kube.processes import LOCK, QUICK, FieldAgents, Process, install, token_of
+from tests.kube.processes import LOCK, QUICK, WRONG_CLOCK, FieldAgents, Process, install, token_of
 from tests.kube.proxy import Proxy, proxied
 from tests.kube.setting import PATIENCE, eventually, namespace, put, wipe
 from tests.support import make
@@ -72,6 +72,7 @@ class Line:
     processes: list[Process] = field(default_factory=list)
     wrong: bool = False
     """Whether their clocks are."""
+    program: str = WRONG_CLOCK
 
     def __post_init__(self) -> None:
         self._dice = Random("clocks")
@@ -79,7 +80,7 @@ class Line:
     def enlist(self) -> None:
         name = f"pod-{len(self.processes)}"
         ahead = self._dice.uniform(-MOST_AHEAD, MOST_AHEAD) if self.wrong else 0.0
-        process = Process(self.kubeconfig, self.folder, name, self.env, ahead)
+        process = Process(self.kubeconfig, self.folder, name, self.env, ahead, self.program)
         self.processes.append(process.start())
 
     def named(self, identity: str) -> Process | None:

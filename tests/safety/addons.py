@@ -211,8 +211,12 @@ class AddOns:
     def kept(self, revisions: Sequence[Obj]) -> Mapping[str, str]:
         return {}
 
-    def disowned(self, carrier: Obj, placement: str) -> str:
-        return ""
+    def disowned(self, workload: Obj, carrier: Obj, placement: str) -> str:
+        """One that carries the mark of this very add-on has it among its owners."""
+        meta, uid = carrier["metadata"], workload["metadata"]["uid"]
+        owners = {owner["uid"] for owner in meta.get("ownerReferences") or ()}
+        mark = (meta.get("annotations") or {}).get(names.INSTALLED_BY)
+        return "ownerReferences" if mark == uid and uid not in owners else ""
 
     def is_done(self, status: Obj, generation: int, revision: str) -> bool:
         progressions = status.get("installProgressions") or []

@@ -125,6 +125,15 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             focus="own",
         ),
         fault(
+            "S18",
+            "an owner that was taken away is put back without a word",
+            (
+                "planning.addons_install",
+                "return mark == addon.uid and addon.uid not in installed.owner_uids",
+                "return False",
+            ),
+        ),
+        fault(
             "S12",
             "what others own is counted",
             (

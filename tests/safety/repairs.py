@@ -78,7 +78,8 @@ class RepairsJudge:
                 if write.ref.name not in said.get("RecordRepaired", ""):
                     self.blame("S18", f"{write.ref} was edited, and is repaired without a word")
             if write.ref.kind is self.told.subject.carrier and isinstance(write, Patch | Create):
-                self._work(write.ref, known, said.get("WorkRepaired", ""))
+                told = said.get("WorkRepaired", "") + said.get("AddOnRepaired", "")
+                self._work(write.ref, known, told)
 
     def _way_cleared(self, plan: Plan) -> None:
         """What is in the way of a page goes, and the page comes again: without it nothing is written down."""
@@ -119,14 +120,14 @@ class RepairsJudge:
         return _version(known) > _version(ours) and bool(_amiss(ours, known))
 
     def _work(self, ref: Ref, known: Obj | None, said: str) -> None:
-        owner = self.told.owner(ref.namespace)
+        owner, workload = self.told.owner(ref.namespace), self.told.workload()
         if known is None or owner is None or "deletionTimestamp" in known["metadata"]:
             return
-        wrong = self.told.subject.disowned(known, owner.name)
+        wrong = self.told.subject.disowned(workload, known, owner.name) if workload else ""
         labels = known["metadata"].get("labels") or {}
         if wrong == names.WORK_OWNER_LABEL and wrong not in labels:
             allow(self.counts, "label_taken_off")
-        elif names.OWNER in wrong or names.WORK_OWNER_LABEL in wrong:
+        elif wrong and wrong != names.WORK_PLACEMENT_LABEL:
             self.counts["S18.works_repaired"] += 1
             if f"cluster {ref.namespace} " not in said:
                 self.blame("S18", f"{ref} named another owner, and is repaired without a word")
@@ -163,11 +164,13 @@ class RepairsJudge:
             self.blame("S18", f"{ref} is believed, and belongs to {owners or 'nobody'}")
 
     def _works(self, kept_back: Collection[Ref]) -> None:
-        kept = self.told.held() | self.told.closed(self.told.now())
+        kept, workload = self.told.held() | self.told.closed(self.told.now()), self.told.workload()
+        if workload is None:
+            return
         for rollout in self.told.rollouts.values():
             for cluster in rollout.selected - kept if not rollout.hold else ():
                 for carrier in self.told.carriers(cluster)[:1]:
-                    wrong = self.told.subject.disowned(carrier, rollout.name)
+                    wrong = self.told.subject.disowned(workload, carrier, rollout.name)
                     if wrong and ref_of(self.told.subject.carrier, carrier) in kept_back:
                         allow(self.counts, "repair_refused")
                     elif wrong:

@@ -207,7 +207,7 @@ class ReplicaSets:
                 found[name] = revision
         return found
 
-    def disowned(self, carrier: Obj, placement: str) -> str:
+    def disowned(self, workload: Obj, carrier: Obj, placement: str) -> str:
         labels = carrier["metadata"].get("labels") or {}
         notes = carrier["metadata"].get("annotations") or {}
         wanted = {names.WORK_OWNER_LABEL: OWNER, names.WORK_PLACEMENT_LABEL: placement}

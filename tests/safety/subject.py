@@ -152,7 +152,7 @@ class Subject(Protocol):
         """Of these RolloutRevisions those that are what they say: how people name each, and its revision."""
         ...
 
-    def disowned(self, carrier: Obj, placement: str) -> str:
+    def disowned(self, workload: Obj, carrier: Obj, placement: str) -> str:
         """How a carrier of ours in this placement says that it is somebody else's; "" where it does not."""
         ...
 

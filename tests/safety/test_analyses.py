@@ -13,7 +13,7 @@ from tests.safety.mutating import Mutant, name_of
 from tests.safety.table import number_in
 
 
-def test_no_history_breaks_a_promise_and_each_thing_was_met() -> None:
+def test_s25_s26_s27_no_history_breaks_a_promise_and_each_thing_was_met() -> None:
     counts = check(FIXED)
 
     wanted = {

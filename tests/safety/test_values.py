@@ -11,7 +11,7 @@ from tests.safety.table import number_in
 from tests.safety.values import check
 
 
-def test_no_history_breaks_a_promise_and_each_thing_was_met() -> None:
+def test_s22_s23_s24_no_history_breaks_a_promise_and_each_thing_was_met() -> None:
     counts = check(FIXED)
 
     wanted = {

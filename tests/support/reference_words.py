@@ -27,6 +27,7 @@ EVENTS = {
     "AnalysisInconclusive": "An analysis has ended without a verdict.",
     "MetricUnreachable": "A metric cannot be measured.",
     "WorkRepaired": "Somebody edited a ManifestWork of ours; it is written again. The message names who.",
+    "AddOnRepaired": "Somebody took a ManagedClusterAddOn that we installed away from its add-on (its owner, or its mark); it is given back. The message names the cluster.",
     "RecordRepaired": "Somebody edited a RolloutRecord, or one of its name is not the workload's (also one that an earlier object of that name left); it is written again. The message names who edited it.",
     "RevisionRepaired": "Somebody edited a RolloutRevision, or one of its name is not the workload's (also one that an earlier object of that name left); it is written again. The message names who, where that is known.",
     "AnalysisRepaired": "Somebody made or edited a RolloutAnalysisRun; it is deleted or put right. The message names who.",

@@ -3,7 +3,14 @@
 import pytest
 
 from rollout.model import names
-from rollout.model.kinds import CONFIG_MAP, MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON, PLACEMENT, Ref
+from rollout.model.kinds import (
+    CONFIG_MAP,
+    MANAGED_CLUSTER,
+    MANAGED_CLUSTER_ADDON,
+    PLACEMENT,
+    Obj,
+    Ref,
+)
 from tests.support import make
 from tests.support.addons import (
     ADDON_API,
@@ -96,6 +103,31 @@ def test_an_addon_made_by_hand_gets_its_owner_once_and_keeps_others() -> None:
     ]
     version = rig.cluster("c0")["metadata"]["resourceVersion"]
     assert rig.later(MIN).cluster("c0")["metadata"]["resourceVersion"] == version
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [{"ownerReferences": None}, {"annotations": {names.INSTALLED_BY: None}}],
+    ids=["owner", "mark"],
+)
+def test_what_somebody_takes_away_from_the_addon_is_put_back_and_told(taken: Obj) -> None:
+    rig = placed("c0", "c1")
+    uid = placed_uid(rig.cluster("c0")["metadata"])
+    rig.hub.patch(Ref(MANAGED_CLUSTER_ADDON, f"c1/{NAME}"), {"metadata": taken})
+    rig.settle()
+
+    for meta in (rig.cluster(name)["metadata"] for name in ("c0", "c1")):
+        assert placed_uid(meta) == uid
+        assert [owner["uid"] for owner in meta["ownerReferences"]] == [uid]
+    told = [note.message for note in rig.notes if note.reason == "AddOnRepaired"]
+    assert len(told) == 1
+    assert "of cluster c1 " in told[0]
+
+
+def test_an_addon_made_by_hand_gets_its_owner_without_a_word() -> None:
+    rig = Rig([*fleet("c0"), addon(), cluster_addon("c0")]).later(MIN)
+    assert [owner["name"] for owner in rig.cluster("c0")["metadata"]["ownerReferences"]] == [NAME]
+    assert "AddOnRepaired" not in {note.reason for note in rig.notes}
 
 
 def test_only_what_the_strategy_made_is_removed() -> None:
