@@ -64,7 +64,7 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
         if kind is MANAGED_CLUSTER:
             return self._on_cluster(event)
         if kind is CLUSTER_MANAGEMENT_ADDON:
-            return self._on_addon(event)
+            return self._on_addon(event, now)
         if kind in self._wanted or kind in self._configs or kind in SHARED:
             return self._on_config(event)
         return ()
@@ -77,13 +77,13 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
             )
         return workload
 
-    def _on_addon(self, event: Event) -> Iterable[Ref]:
+    def _on_addon(self, event: Event, now: datetime) -> Iterable[Ref]:
         workload = self._addon(event.ref.key)
         before = workload.addon
         if event.change is Change.DELETED:
             workload.addon = None
             runs = self.measured.follow(event.ref, "", NO_INTENTS)
-            _end_rollouts(workload)
+            self._end_rollouts(workload, now)
             self._forget_gone(workload)
             self._look_for_kinds()
         else:
@@ -92,7 +92,7 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
             workload.addon = found
             runs = self.measured.follow(event.ref, found.uid, found.intents)
             if before is not None and before.uid != found.uid:  # its end was never heard of
-                _end_rollouts(workload)
+                self._end_rollouts(workload, now)
             if before is None or _asks(before) != _asks(found):
                 workload.stale = True
                 workload.unowned.update(workload.clusters)
@@ -257,12 +257,6 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
         """Record pages (ref, uid) of placements that an add-on no longer has."""
         known = self._workloads.get(workload.key)
         return self._fleet.records.abandoned(workload, known.shares.keys()) if known else []
-
-
-def _end_rollouts(workload: AddOnWorkload) -> None:
-    """The add-on is gone; one of its name that comes after it begins its own."""
-    workload.shares.clear()
-    workload.members.clear()
 
 
 def _says(progression: Obj, kind: str) -> str:

@@ -218,8 +218,7 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
             workload.replicaset = None
             self._fleet.records.forget_edited(event.ref)
             runs = self.measured.follow(event.ref, "", NO_INTENTS)
-            workload.shares.clear()
-            workload.members.clear()
+            self._end_rollouts(workload, now)
             self._forget_gone(workload)
             return {event.ref} | runs
         replicaset = decode(REPLICA_SET, event.obj, before)
@@ -233,8 +232,7 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
         if before is None:
             self._claim(replicaset, now)
         if before is not None and before.uid != replicaset.uid:  # its end was never heard of
-            workload.shares.clear()
-            workload.members.clear()
+            self._end_rollouts(workload, now)
         if before is None or _asks(before) != _asks(replicaset):
             workload.stale = True
         elif before.annotations != replicaset.annotations:

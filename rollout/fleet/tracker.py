@@ -156,6 +156,13 @@ class WorkloadTracker(Tracker, Generic[W]):
     def is_detached(self, cluster: str) -> bool:
         return self._fleet.is_detached(cluster)
 
+    def _end_rollouts(self, workload: W, now: datetime) -> None:
+        """The object is gone; one of its name that comes after it begins its own rollouts."""
+        workload.shares.clear()
+        workload.members.clear()
+        if self._fleet.witness is not None:
+            self._fleet.witness.gone(workload.ref, now)
+
     def _forget_gone(self, workload: W) -> None:
         """Nothing is kept of one that is gone, and of which no cluster holds anything."""
         if workload.raw is None and not workload.clusters:

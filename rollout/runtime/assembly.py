@@ -312,7 +312,7 @@ def _teller(metrics: Metrics, events: EventWriter | None) -> Callable[[Note, dat
     return tell
 
 
-def uid_of(fleet: MeasuredFleet, ref: Ref) -> str:
+def uid_of(fleet: Fleet, ref: Ref) -> str:
     """The uid of what a note is about, "" where it is not known."""
     if ref.kind is PLACEMENT:
         placement = fleet.placement(ref.key)

@@ -11,7 +11,7 @@ and each file can be read by itself. No manifest is in it, so no Secret either.
 import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -64,6 +64,15 @@ Key = tuple[str, str]
 _encoder = msgspec.json.Encoder()
 
 
+@dataclass(slots=True)
+class _Logged:
+    """What the file says of one rollout so far. ``terms``: None where it has no snapshot of it."""
+
+    terms: Rollout | None = None
+    standings: dict[str, Standing] = field(default_factory=dict)
+    answer: Step | Retreat | None = None
+
+
 class DecisionLog:
     """Implements `rollout.rollouts.witness.Witness` on a file. One thread writes: the engine's.
 
@@ -74,22 +83,23 @@ class DecisionLog:
         self.path, self._most = path, most_lines
         self._file: BinaryIO | None = None
         self._lines, self._is_broken = 0, False
-        self._terms: dict[Key, Rollout] = {}
-        self._standings: dict[Key, dict[str, Standing]] = {}
-        self._answers: dict[Key, Step | Retreat] = {}
+        self._logged: dict[str, dict[str, _Logged]] = {}  # workload -> placement -> what is logged
 
     def made(self, workload: Ref, placement: str, made: Made, now: datetime) -> None:
+        if self._lines >= self._most:
+            self._turn_over()
         key = (str(workload), placement)
+        logged = self._logged.setdefault(key[0], {}).setdefault(placement, _Logged())
         if isinstance(made, OcmStepMade):
-            if self._answers.get(key) != made.step:
-                self._answers[key] = made.step
+            if logged.answer != made.step:
+                logged.answer = made.step
                 self._write(_ocm_line(key, made, now))
             return
         answer = made.step if isinstance(made, StepMade) else made.retreat
-        changed, terms = self._news(key, made.rollout, now)
-        if not changed and terms is None and self._answers.get(key) == answer:
+        changed, terms = self._news(key, logged, made.rollout, now)
+        if not changed and terms is None and logged.answer == answer:
             return
-        self._answers[key] = answer
+        logged.answer = answer
         line = DecisionLine(
             what="step" if isinstance(made, StepMade) else "retreat",
             workload=key[0],
@@ -110,6 +120,10 @@ class DecisionLog:
             )
         self._write(line)
 
+    def gone(self, workload: Ref, now: datetime) -> None:
+        """Forget a workload. What is written of it stays; another one of its name begins with a snapshot."""
+        self._logged.pop(str(workload), None)
+
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
@@ -118,16 +132,13 @@ class DecisionLog:
     # -- the file ------------------------------------------------------------------------------
 
     def _news(
-        self, key: Key, rollout: Rollout, now: datetime
+        self, key: Key, logged: _Logged, rollout: Rollout, now: datetime
     ) -> tuple[dict[str, Standing | None], Rollout | None]:
         """The changes since this rollout's last line; without a last line a snapshot is written."""
-        if self._lines >= self._most:
-            self._turn_over()
-        known = self._standings.get(key)
-        bare = replace(rollout, standings={}, lost=dict(rollout.lost))
-        if known is None:
-            standings = dict(rollout.standings)
-            self._terms[key], self._standings[key] = bare, standings
+        known, before = logged.standings, logged.terms
+        bare = logged.terms = replace(rollout, standings={}, lost=dict(rollout.lost))
+        if before is None:
+            standings = logged.standings = dict(rollout.standings)
             self._write(
                 DecisionLine(
                     what="snapshot",
@@ -150,16 +161,12 @@ class DecisionLog:
                 del known[cluster]
             else:
                 known[cluster] = after
-        terms = None if self._terms[key] == bare else bare
-        self._terms[key] = bare
-        return changed, terms
+        return changed, None if before == bare else bare
 
     def _turn_over(self) -> None:
         """Begin the next file; what was written before the last one is dropped."""
         self.close()
-        self._terms.clear()
-        self._standings.clear()
-        self._answers.clear()
+        self._logged.clear()
         self._lines = 0
 
     def _write(self, line: DecisionLine) -> None:

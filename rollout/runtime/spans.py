@@ -32,8 +32,12 @@ class FinishedSpan:
 
 @dataclass(slots=True, kw_only=True)
 class _OpenRollout:
-    """A rollout that has not ended. ``began``: None where nothing was touched yet."""
+    """A rollout that has not ended. ``began``: None where nothing was touched yet.
 
+    ``uid``: of its workload, which may be gone when this ends.
+    """
+
+    uid: str
     revision: str
     began: datetime | None
     _: KW_ONLY
@@ -70,6 +74,14 @@ class _OpenRollout:
         return self.stages.get(cluster, "")
 
 
+@dataclass(slots=True)
+class _Share:
+    """One placement of a workload. ``done``: the revision that ended last; "" where none did."""
+
+    open: _OpenRollout | None = None
+    done: str = ""
+
+
 class SpanRecorder:
     """Implements `rollout.rollouts.witness.Witness`; hands each span on when it has ended.
 
@@ -82,8 +94,7 @@ class SpanRecorder:
         self, uid_of: Callable[[Ref], str], export: Callable[[FinishedSpan], None]
     ) -> None:
         self._uid_of, self._export = uid_of, export
-        self._open: dict[tuple[Ref, str], _OpenRollout] = {}
-        self._done: dict[tuple[Ref, str], str] = {}  # the revision that ended last
+        self._shares: dict[Ref, dict[str, _Share]] = {}  # workload -> placement -> what is known
 
     def made(self, workload: Ref, placement: str, made: Made, now: datetime) -> None:
         """Spans of all that this decision ends. Cost: what is settled, and a stage when it passes."""
@@ -91,10 +102,21 @@ class SpanRecorder:
             for span in self._of_step(workload, placement, made.rollout, made.step, now=now):
                 self._export(span)
         elif isinstance(made, RetreatMade) and made.retreat.is_done:
-            known = self._open.get((workload, placement))
+            known = self._share(workload, placement).open
             if known is not None:
                 known.fault = "it was taken back"
                 self._end(workload, placement, known, now)
+
+    def gone(self, workload: Ref, now: datetime) -> None:
+        """End what is open of a workload, and forget the workload."""
+        for placement, share in self._shares.get(workload, {}).items():
+            if share.open is not None:
+                share.open.fault = share.open.fault or "the workload was deleted"
+                self._end(workload, placement, share.open, now)
+        self._shares.pop(workload, None)
+
+    def _share(self, workload: Ref, placement: str) -> _Share:
+        return self._shares.setdefault(workload, {}).setdefault(placement, _Share())
 
     def _of_step(
         self, workload: Ref, placement: str, rollout: Rollout, step: Step, now: datetime
@@ -126,35 +148,35 @@ class SpanRecorder:
         self, workload: Ref, placement: str, rollout: Rollout, step: Step, now: datetime
     ) -> _OpenRollout | None:
         """The rollout that this step belongs to; None where it had ended before."""
-        key = (workload, placement)
-        known = self._open.get(key)
+        share = self._share(workload, placement)
+        known = share.open
         if known is not None and known.revision != rollout.revision:
             known.fault = known.fault or f"revision {rollout.revision} came instead"
             self._end(workload, placement, known, now)
             known = None
         if known is None:
-            if not rollout.revision or self._done.get(key) == rollout.revision:
+            if not rollout.revision or share.done == rollout.revision:
                 return None
             if step.complete and not step.settled:  # it ended before this process looked at it
                 return None
-            is_new = key in self._done  # what came before it was seen to end
+            is_new = bool(share.done)  # what came before it was seen to end
             began = None if is_new else _began(rollout)
-            known = self._open[key] = _OpenRollout(revision=rollout.revision, began=began)
+            uid = self._uid_of(workload)
+            known = share.open = _OpenRollout(uid=uid, revision=rollout.revision, began=began)
         if known.began is None and step.touch:
             known.began = now
         return known
 
     def _end(self, workload: Ref, placement: str, known: _OpenRollout, now: datetime) -> None:
-        key = (workload, placement)
-        self._open.pop(key, None)
-        self._done[key] = known.revision
+        share = self._share(workload, placement)
+        share.open, share.done = None, known.revision
         if known.began is not None:
             about = self._about(workload, placement, known)
             self._export(about.whole(known.began, now, known.fault))
 
     def _about(self, workload: Ref, placement: str, known: _OpenRollout) -> "_About":
         return _About(
-            uid=self._uid_of(workload),
+            uid=known.uid,
             workload=workload,
             placement=placement,
             revision=known.revision,

@@ -73,6 +73,9 @@ class RunHistory:
             where = f"{now:%Y-%m-%d %H:%M:%S} {workload.key}: "
             self.breaches += [where + each for each in _breaches(rollout, made.step, stages, now)]
 
+    def gone(self, workload: Ref, now: datetime) -> None:
+        """What was decided stays: it is the history of the whole run."""
+
 
 def _stage_of_each(rollout: Rollout) -> dict[str, Stage]:
     return {

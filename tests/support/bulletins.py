@@ -230,8 +230,7 @@ class Bulletins(WorkloadTracker[BulletinWorkload]):
         workload.bulletin = read_bulletin(obj) if obj is not None else None
         workload.stale = True
         if obj is None:
-            workload.shares.clear()
-            workload.members.clear()
+            self._end_rollouts(workload, now)
             self._forget_gone(workload)
         return (event.ref,)
 

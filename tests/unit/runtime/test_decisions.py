@@ -80,6 +80,54 @@ def test_the_window_is_bounded_and_each_file_can_be_read_by_itself(tmp_path: Pat
         assert all(each.is_same for each in again(path))
 
 
+def test_the_window_of_profile_ocm_is_bounded_too(tmp_path: Path) -> None:
+    log = DecisionLog(tmp_path / "log", most_lines=3)
+    lived(log, {names.SEMANTICS: "ocm"})
+
+    assert {path.name for path in tmp_path.iterdir()} == {"log", "log.1"}
+    for path in tmp_path.iterdir():
+        found = again(path)
+        assert 0 < len(found) <= 3
+        assert all(each.is_same and each.line.what == "ocm" for each in found)
+
+
+@pytest.mark.parametrize("most", [15, 16, 17, 18])
+def test_each_file_is_bounded_and_read_by_itself_where_both_profiles_decide(
+    tmp_path: Path, most: int
+) -> None:
+    ocm = make.workload("other", strategy=STRATEGY, annotations={names.SEMANTICS: "ocm"})
+    story = Story([*make.fleet(4), make.workload(strategy=STRATEGY), ocm])
+    log = story.engine.fleet.witness = DecisionLog(tmp_path / "log", most_lines=most)
+    story.end()
+    for version in ("2", "3", "4"):
+        story.edit({"spec": {"manifestWorkTemplate": make.template(version)}}, name="other")
+        story.end()
+    story.template(make.template("2"))
+    story.end()
+    log.close()
+
+    assert len(list(tmp_path.iterdir())) == 2
+    for path in tmp_path.iterdir():
+        assert len(path.read_text().splitlines()) <= most + 1
+        assert all(each.is_same for each in again(path))
+
+
+def test_a_workload_made_anew_under_its_name_is_logged_from_the_start(tmp_path: Path) -> None:
+    workload = make.workload(strategy=STRATEGY)
+    story = Story([*make.fleet(4), workload])
+    log = story.engine.fleet.witness = DecisionLog(tmp_path / "log")
+    story.end()
+    first = [line.what for _, line in read_log(log.path)]
+    story.hub.delete(story.subject)
+    story.on(60 * MIN)
+    story.add(workload)
+    story.end()
+    log.close()
+
+    assert [line.what for _, line in read_log(log.path)] == first * 2
+    assert all(each.is_same for each in again(log.path))
+
+
 def test_a_process_that_starts_anew_leaves_the_window_of_the_one_before(tmp_path: Path) -> None:
     first = DecisionLog(tmp_path / "log")
     story = lived(first, {})

@@ -3,12 +3,14 @@
 from collections import deque
 from collections.abc import Iterator, Mapping, Set
 from enum import Enum
+from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from benchmarks.virtual import documents
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.versions import Versions
+from rollout.model import names
 from rollout.model.kinds import (
     CLUSTER_SET_BINDING,
     MANIFEST_WORK,
@@ -22,6 +24,10 @@ from rollout.model.kinds import (
 )
 from rollout.placement.index import ClusterIndex
 from rollout.planning.placements import PlacementPlanner
+from rollout.rollouts.witness import Witnesses
+from rollout.runtime.assembly import uid_of
+from rollout.runtime.decisions import DecisionLog, read_log
+from rollout.runtime.spans import FinishedSpan, SpanRecorder
 from rollout.sim.local import NOTES_KEPT
 from rollout.sim.simulate import Simulation
 from tests.support import make
@@ -72,8 +78,9 @@ def around(world: World, number: int) -> None:
     binding = Ref(CLUSTER_SET_BINDING, f"{space}/global")
     world.hub.create(binding, make.binding(space))
     refs = [Ref(REPLICA_SET, f"{space}/w{n}") for n in range(EACH)]
-    for ref in refs:
-        world.hub.create(ref, make.workload(ref.name, space))
+    for ref, profile in zip(refs, ("strict", "ocm") * (EACH // 2), strict=True):
+        notes = {names.SEMANTICS: profile}
+        world.hub.create(ref, make.workload(ref.name, space, annotations=notes))
     world.on(60)
     assert len(world.hub.list(MANIFEST_WORK).items) == EACH * 3
     for ref in refs:
@@ -95,15 +102,21 @@ def kept(process: Process) -> dict[str, int]:
     return {**found, "metrics": len(process.parts.metrics.text().splitlines())}
 
 
-def test_what_a_controller_keeps_does_not_grow_with_workloads_that_are_gone() -> None:
-    world = World(make.fleet(3)[:-1])
-    process = world.start("p0")
+def test_what_a_controller_keeps_does_not_grow_with_workloads_that_are_gone(
+    tmp_path: Path,
+) -> None:
+    """The decision log and traces are on, and workloads of both profiles come and go."""
+    world, spans = World(make.fleet(3)[:-1]), list[FinishedSpan]()
+    process, log = world.start("p0"), DecisionLog(tmp_path / "log")
+    fleet = process.controller.engine.fleet
+    fleet.witness = Witnesses(log, SpanRecorder(lambda ref: uid_of(fleet, ref), spans.append))
     world.on(20)
     taken = []
     for number in range(ROUNDS):
         around(world, number)
         world.on(900)
         taken.append(kept(process))
+    log.close()
 
     grown = {
         path: [sizes.get(path, 0) for sizes in taken]
@@ -112,6 +125,9 @@ def test_what_a_controller_keeps_does_not_grow_with_workloads_that_are_gone() ->
     }
     assert grown == {}
     assert len(taken[-1]) > 50  # it has looked at something
+    assert any(".witness._each" in path for path in taken[-1])
+    assert {line.what for _, line in read_log(log.path)} == {"snapshot", "step", "ocm"}
+    assert len({span.trace for span in spans}) == EACH // 2 * 2 * ROUNDS  # two revisions of each
 
 
 def test_a_run_keeps_the_notes_of_workloads_that_are_there_and_not_of_those_that_are_gone() -> None:

@@ -14,10 +14,13 @@ from opentelemetry.trace import StatusCode
 
 from rollout.cli.controller import controller
 from rollout.model import names
+from rollout.model.events import Change, Event
 from rollout.model.kinds import Obj
+from rollout.runtime.assembly import uid_of
 from rollout.runtime.otel import OtelExport
-from rollout.runtime.spans import SpanRecorder
+from rollout.runtime.spans import FinishedSpan, SpanRecorder
 from tests.support import make
+from tests.support.addon_story import AddOnStory, addon_documents
 from tests.support.receiver import receiver
 from tests.support.story import MIN, SETTLED, T0, Story
 
@@ -36,8 +39,8 @@ class Traced:
         self.listen()
 
     def listen(self) -> None:
-        uid = self.story.mwrs()["metadata"]["uid"]
-        self.story.engine.fleet.witness = SpanRecorder(lambda _: uid, self._export)
+        fleet = self.story.engine.fleet
+        fleet.witness = SpanRecorder(lambda ref: uid_of(fleet, ref), self._export)
 
     @property
     def spans(self) -> dict[str, ReadableSpan]:
@@ -61,6 +64,11 @@ def parent(span: ReadableSpan) -> int:
 def identity(span: ReadableSpan) -> int:
     assert span.context is not None
     return int(span.context.span_id)
+
+
+def trace_of(span: ReadableSpan) -> int:
+    assert span.context is not None
+    return int(span.context.trace_id)
 
 
 def lasted(span: ReadableSpan) -> timedelta:
@@ -181,6 +189,59 @@ def test_a_revision_that_comes_back_has_spans_of_its_own(restarts: bool, is_whol
     assert {parent(each) for each in spans if each.parent} <= set(ids)
     wholes = [each for each in spans if each.parent is None]
     assert [each.name for each in wholes] == ["rollout default/web p"] * 3
+
+
+def test_a_workload_that_is_deleted_on_its_way_ends_its_span() -> None:
+    traced = Traced()
+    traced.story.to(SETTLED + MIN / 60)
+    canary = traced.spans["cluster c00"]
+    traced.story.hub.delete(traced.story.subject)
+    traced.story.settle()
+
+    whole = traced.spans["rollout default/web p"]
+    assert whole.status.description == "the workload was deleted"
+    assert lasted(whole) == SETTLED + MIN / 60
+    assert trace_of(whole) == trace_of(canary)
+
+
+def test_a_workload_made_anew_with_the_same_template_has_a_trace_of_its_own() -> None:
+    traced = Traced()
+    traced.story.end()
+    traced.story.hub.delete(traced.story.subject)
+    traced.story.on(HOUR)
+    traced.story.add(make.workload(strategy=STRATEGY))
+    traced.story.end()
+
+    first, second = (each for each in traced.all if each.parent is None)
+    assert trace_of(first) != trace_of(second)
+    assert lasted(first) == lasted(second) == 2 * SETTLED
+    assert {each.status.status_code for each in traced.all} == {StatusCode.OK}
+
+
+def test_a_workload_whose_deletion_was_never_heard_of_ends_its_span_under_its_own_uid() -> None:
+    traced = Traced()
+    traced.story.to(SETTLED + MIN / 60)
+    fresh = make.workload(strategy=STRATEGY)
+    fresh["metadata"] |= {"uid": "another", "resourceVersion": "9999", "generation": 1}
+    heard = Event(traced.story.subject, Change.ADDED, fresh, 9999)
+    traced.story.engine.fleet.apply(heard, traced.story.clock.now())
+
+    whole = traced.spans["rollout default/web p"]
+    assert whole.status.description == "the workload was deleted"
+    assert trace_of(whole) == trace_of(traced.spans["cluster c00"])
+
+
+def test_an_addon_that_is_deleted_on_its_way_ends_its_span() -> None:
+    one_by_one = make.progressive(maxConcurrency=1)
+    story = AddOnStory(addon_documents(3, strategy=one_by_one, annotations={}))
+    fleet, spans = story.engine.fleet, list[FinishedSpan]()
+    fleet.witness = SpanRecorder(lambda ref: uid_of(fleet, ref), spans.append)
+    story.on(MIN / 60)
+    assert spans == []
+    story.hub.delete(story.subject)
+    story.settle()
+
+    assert [(each.parent, each.fault) for each in spans] == [(0, "the workload was deleted")]
 
 
 # -- docs/traces.md --------------------------------------------------------------------------------
