@@ -1,8 +1,9 @@
 """Removes our conditions from statuses, before OCM's controllers take over.
 
-Nobody but us writes the conditions `Progressing` and `Ready` of a ManifestWorkReplicaSet, and
-`RolloutHalted` of an install progression; left behind they would say for ever what was so once. Everything
-else that is ours goes with its workload, or says nothing to anybody but us.
+Nobody but us writes the conditions `Progressing` and `Ready` of a ManifestWorkReplicaSet, `RolloutHalted` of
+an install progression, `Rendered` of a ManagedClusterAddOn and `Misconfigured` of a ManagedClusterSet; left
+behind they would say for ever what was so once. Everything else that is ours goes with its workload, or says
+nothing to anybody but us.
 """
 
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from rollout.errors import Conflict, Gone, NotServed
 from rollout.hub.base import Hub
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
+    CLUSTER_SET,
+    MANAGED_CLUSTER_ADDON,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
     WORKLOADS,
@@ -20,7 +23,14 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.model.names import CALENDARS_FOLLOWED, PROGRESSING, READY, ROLLOUT_HALTED
+from rollout.model.names import (
+    CALENDARS_FOLLOWED,
+    MISCONFIGURED,
+    PROGRESSING,
+    READY,
+    RENDERED,
+    ROLLOUT_HALTED,
+)
 
 _TRIES = 5
 _NUMBERS = ("desiredTotal", "updated")
@@ -44,7 +54,7 @@ class KeptObjects:
 
 def remains(hub: Hub) -> Iterator[Leftover]:
     """Every object with something of ours in its status. Raises: HubError."""
-    for kind in WORKLOADS:
+    for kind in (*WORKLOADS, *_OF_OTHERS):
         for obj in _all(hub, kind):
             found = _ours(kind, obj)
             if found:
@@ -87,6 +97,8 @@ def _all(hub: Hub, kind: Kind) -> tuple[Obj, ...]:
 
 _OF_ADDONS = (ROLLOUT_HALTED, CALENDARS_FOLLOWED)
 _OF_SETS = (PROGRESSING, READY, CALENDARS_FOLLOWED)
+_OF_OTHERS = {MANAGED_CLUSTER_ADDON: (RENDERED,), CLUSTER_SET: (MISCONFIGURED,)}
+"""Of kinds whose conditions alone can be ours: which ones."""
 
 
 def _ours(kind: Kind, obj: Obj) -> tuple[str, ...]:
@@ -98,7 +110,10 @@ def _ours(kind: Kind, obj: Obj) -> tuple[str, ...]:
             for name in _OF_ADDONS
             if any(_has(progression, (name,)) for progression in progressions)
         )
-    found = [f"condition {name}" for name in _OF_SETS if _has(status, (name,))]
+    types = _OF_OTHERS.get(kind, _OF_SETS)
+    found = [f"condition {name}" for name in types if _has(status, (name,))]
+    if kind in _OF_OTHERS:
+        return tuple(found)
     found += [f"status.{name}" for name in _REVISIONS if status.get(name)]
     summary = status.get("summary") or {}
     return (*found, *(f"status.summary.{name}" for name in _NUMBERS if summary.get(name)))
@@ -117,6 +132,8 @@ def _without(kind: Kind, obj: Obj) -> Obj:
     if kind is CLUSTER_MANAGEMENT_ADDON:
         kept = [_stripped(p, _OF_ADDONS) for p in status["installProgressions"]]
         return {"installProgressions": kept}
+    if kind in _OF_OTHERS:
+        return {"conditions": _stripped(status, _OF_OTHERS[kind])["conditions"]}
     changes: Obj = {"conditions": _stripped(status, _OF_SETS).get("conditions") or []}
     changes.update(dict.fromkeys((name for name in _REVISIONS if name in status), None))
     if status.get("summary"):

@@ -7,14 +7,33 @@ import pytest
 
 from rollout.cli.doctor import leave
 from rollout.cli.options import Stop
+from rollout.clock import VirtualClock
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.instants import rfc3339
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, LEASE, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
+    CLUSTER_SET,
+    LEASE,
+    MANAGED_CLUSTER_ADDON,
+    REPLICA_SET,
+    Obj,
+    Ref,
+)
 from rollout.operate.leaving import remains
 from tests.support import make
-from tests.support.addons import Rig, addon, config, fleet, installed_at
+from tests.support.addons import (
+    ADDON_API,
+    GROUP,
+    NAME,
+    Rig,
+    addon,
+    config,
+    fleet,
+    installed_at,
+)
 from tests.support.desk import T0, WEB, Desk, decided
+from tests.support.templates import config_map
 
 LOCK = Ref(LEASE, "rollout-system/rollout-controller")
 
@@ -69,6 +88,51 @@ def test_progressions_of_addons_lose_what_is_ours(capsys: pytest.CaptureFixture[
         "installProgressions"
     ]
     assert [each["type"] for each in progression["conditions"]] == [names.PROGRESSING]
+
+
+@pytest.mark.parametrize("value", ["1", "{{TYPO}}"])
+def test_addons_of_a_template_lose_what_is_said_of_its_rendering_and_keep_ocms_conditions(
+    value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uses = {"group": GROUP, "resource": "addontemplates", "name": "tpl"}
+    workload = {"manifests": [config_map(v=value)]}
+    template = {"apiVersion": ADDON_API, "kind": "AddOnTemplate", "metadata": make.meta("tpl"),
+                "spec": {"addonName": NAME, "agentSpec": {"workload": workload}}}  # fmt: skip
+    rig = Rig([*fleet("c0", "c1"), template,
+               addon(placements=[installed_at("p", uses)], supported=("addontemplates",))])  # fmt: skip
+    rig.decide(["c0", "c1"])
+    of = {cluster: Ref(MANAGED_CLUSTER_ADDON, f"{cluster}/{NAME}") for cluster in ("c0", "c1")}
+    before = {cluster: types(rig.hub.get(ref)) for cluster, ref in of.items()}
+    assert all(names.RENDERED in said for said in before.values())
+
+    told = run(rig.hub, capsys)
+
+    for cluster, ref in of.items():
+        left = [each for each in before[cluster] if each != names.RENDERED]
+        assert types(rig.hub.get(ref)) == left != []
+        assert f"{ref}: condition Rendered taken out" in told
+    assert list(remains(rig.hub)) == []
+
+
+def test_sets_lose_that_they_were_misconfigured_and_keep_ocms_condition(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = MemoryHub(VirtualClock(T0))
+    ref = Ref(CLUSTER_SET, "prod")
+    found.create(ref, {"apiVersion": CLUSTER_SET.api_version, "kind": CLUSTER_SET.name,
+                       "metadata": make.meta("prod"), "spec": {}})  # fmt: skip
+    said = [
+        make.condition(name, "False") for name in (names.CLUSTER_SET_EMPTY, names.MISCONFIGURED)
+    ]
+    found.patch_status(ref, {"status": {"conditions": said}})
+
+    foreseen = json.loads(run(found, capsys, dry_run=True, output="json"))
+    assert types(found.get(ref)) == [names.CLUSTER_SET_EMPTY, names.MISCONFIGURED]
+    told = json.loads(run(found, capsys, output="json"))
+
+    changed = [{"kind": "ManagedClusterSet", "key": "prod", "parts": ["condition Misconfigured"]}]
+    assert foreseen["changed"] == told["changed"] == changed
+    assert types(found.get(ref)) == [names.CLUSTER_SET_EMPTY]
 
 
 def test_that_calendars_are_overridden_is_taken_out_too(capsys: pytest.CaptureFixture[str]) -> None:
