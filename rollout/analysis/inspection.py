@@ -52,11 +52,15 @@ _AGENTS_OWN = frozenset({"hasConditions"})  # besides CEL's, and what Kubernetes
 
 
 def inspect(
-    loaded: Loaded, namespace: str = "default", context: Iterable[Obj] = ()
+    loaded: Loaded,
+    namespace: str = "default",
+    context: Iterable[Obj] = (),
+    *,
+    more_clusters: bool = False,
 ) -> list[Finding]:
     """Every finding about a set of files. Arguments and order: as `preflight` has them."""
     further = (_selectors, _rules, _gates, _values, _unserved, _addresses, calendar_findings)
-    return preflight(loaded, namespace, further, context)
+    return preflight(loaded, namespace, further, context, more_clusters=more_clusters)
 
 
 def _selectors(world: World) -> Iterator[Finding]:

@@ -103,11 +103,12 @@ def _file_and_line(finding: Finding) -> tuple[str, int | None]:
 _REPORTS = {"json": as_json, "github": as_github, "sarif": as_sarif}
 
 
-def validate(paths: tuple[str, ...], namespace: str, strict: bool, output: str) -> int:
+def validate(paths: tuple[str, ...], namespace: str, strict: bool, force: bool, output: str) -> int:
     """Check files, without a hub.
 
     Every error and warning is told at once; exit code 1 where there is an error. Only the files are looked at: what may exist on the hub is
-    a warning, never an error.
+    a warning, and no error. But where they have clusters, annotations skip and hold may name no other one,
+    unless ``force`` is given.
     """
     for name in ("state", "context", "kubeconfig"):
         if was_typed(name):
@@ -117,7 +118,8 @@ def validate(paths: tuple[str, ...], namespace: str, strict: bool, output: str) 
     loaded = load(paths)
     scenarios = [d for d in loaded.documents if d.obj.get("kind") == SCENARIO]
     objects = tuple(d for d in loaded.documents if d not in scenarios)
-    findings = inspect(Loaded(objects, loaded.errors), namespace or DEFAULT_NAMESPACE)
+    files = Loaded(objects, loaded.errors)
+    findings = inspect(files, namespace or DEFAULT_NAMESPACE, more_clusters=force)
     for document in scenarios:
         findings += _of_scenario(document)
     if output != "text":

@@ -1,6 +1,7 @@
 """Finds every error and warning in a set of files at once, without a hub.
 
-Only what stands in the files is known: what may exist elsewhere is a warning, never an error.
+Only what stands in the files is known: what may exist elsewhere is a warning, and no error. But where they
+have clusters, a skip or a hold of one that they do not have is an error: it would stop, or pass, nobody.
 """
 
 from collections.abc import Callable, Iterable
@@ -30,6 +31,8 @@ def preflight(
     namespace: str = "default",
     further: Iterable[Check] = (),
     context: Iterable[Obj] = (),
+    *,
+    more_clusters: bool = False,
 ) -> list[Finding]:
     """Every finding about a set of files: first what could not be read, then by object.
 
@@ -38,8 +41,9 @@ def preflight(
         namespace: the one of objects that name none.
         further: checks that take more than the wire shapes; `rollout.analysis.inspection` has them.
         context: objects that are there beside those of the files; nothing is found about these.
+        more_clusters: a skip or a hold may name clusters that are known nowhere here.
     """
-    world = World(loaded.documents, namespace, context)
+    world = World(loaded.documents, namespace, context, more_clusters=more_clusters)
     unread = [
         Finding(
             severity=Severity.ERROR,

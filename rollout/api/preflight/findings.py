@@ -103,13 +103,19 @@ class World:
     """All objects of the files, those that are there beside them, and what follows from them together.
 
     ``items`` are the objects of the files: these are judged. The others (``context``) are looked at where
-    that asks for them.
+    that asks for them. ``more_clusters``: there are, or will be, clusters besides those that are known.
     """
 
     def __init__(
-        self, documents: Sequence[Document], namespace: str, context: Iterable[Obj] = ()
+        self,
+        documents: Sequence[Document],
+        namespace: str,
+        context: Iterable[Obj] = (),
+        *,
+        more_clusters: bool = False,
     ) -> None:
         self.documents, self._namespace = documents, namespace
+        self.more_clusters = more_clusters
         self.items = [item for i, d in enumerate(documents) for item in self._items(d, i)]
         self._context: dict[str, list[Obj]] = {}
         for obj in context:

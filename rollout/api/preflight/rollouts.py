@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from rollout.api.fields import listed, mapping, number_of, text
-from rollout.api.preflight.findings import Finding, Item, World
+from rollout.api.preflight.findings import Finding, Item, Severity, World
 from rollout.api.strategy import MEMBERS
 from rollout.model.analyses import ANALYSIS_GATE
 from rollout.model.intents import listed_in
-from rollout.model.kinds import Obj
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj
 from rollout.model.names import (
     ALLOW_EMPTY_GROUPS,
     ANALYSIS,
@@ -27,12 +27,14 @@ _LONGEST_LABEL = 63
 
 
 def rollout_findings(world: World) -> Iterator[Finding]:
-    """What is doubtful about each placement reference."""
+    """What is doubtful about each placement reference, and about clusters that are named."""
+    for item in world.of(CLUSTER_MANAGEMENT_ADDON):
+        yield from _unknown_clusters(world, item)
     for item, workload in world.replicasets:
         yield from _owner_label(item)
         yield from _rules_wanted(item, workload)
         yield from _without_effect(item, workload)
-        yield from _unknown_clusters(world, item, workload)
+        yield from _unknown_clusters(world, item)
         yield from _proposed(item, workload)
         seen: set[str] = set()
         for path, raw, ref in _refs(item, workload):
@@ -203,8 +205,7 @@ def _groups(
     if found is None:
         return
     names = [group.name for group in found.groups]
-    notes = mapping(mapping(item.document.obj.get("metadata")).get("annotations"))
-    may_be_empty = listed_in(notes, ALLOW_EMPTY_GROUPS)
+    may_be_empty = listed_in(_annotations(item), ALLOW_EMPTY_GROUPS)
     asked = [group.name for group in spec.mandatory]
     for i, group in enumerate(spec.mandatory):
         if group.name and group.name in asked[:i]:
@@ -241,14 +242,22 @@ def _proposed(item: Item, workload: ReplicaSet) -> Iterator[Finding]:
         )
 
 
-def _unknown_clusters(world: World, item: Item, workload: ReplicaSet) -> Iterator[Finding]:
+def _annotations(item: Item) -> dict[str, str]:
+    """The annotations of the object; values that are no text count as empty."""
+    raw = mapping(mapping(item.document.obj.get("metadata")).get("annotations"))
+    return {name: text(value) for name, value in raw.items()}
+
+
+def _unknown_clusters(world: World, item: Item) -> Iterator[Finding]:
     """Names of clusters that none has; nothing is said where the files have no cluster at all."""
     known = {cluster.name for cluster in world.clusters}
+    annotations = _annotations(item)
     for name in (SKIP, HOLD) if known else ():
-        listed = {entry.partition("@")[0] for entry in listed_in(workload.annotations, name)}
+        listed = {entry.partition("@")[0] for entry in listed_in(annotations, name)}
         if listed - known:
-            yield item.warning(
+            yield item.find(
+                Severity.INFO if world.more_clusters else Severity.ERROR,
                 f"metadata.annotations[{name}]",
                 f"no cluster of these files is called {', '.join(sorted(listed - known))}",
-                "correct the name, unless the cluster is on the hub or still to come",
+                "correct the name; `rollout validate --force` takes one that is on the hub or still to come",
             )

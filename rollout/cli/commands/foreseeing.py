@@ -146,6 +146,9 @@ def simulate_command(**values: Any) -> None:
 @namespace_option
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option(
+    "--force", is_flag=True, help="Skip and hold may also name clusters that are not in the files."
+)
+@click.option(
     "-o",
     "--output",
     type=click.Choice(["text", "json", "github", "sarif"]),
@@ -158,7 +161,8 @@ def validate(**values: Any) -> int:
     """Check files, without a hub.
 
     Every error and warning is told at once; exit code 1 where there is an error. Only the
-    files are looked at: what may exist on the hub is a warning, never an error.
+    files are looked at: what may exist on the hub is a warning, and no error. But where they
+    have clusters, annotations skip and hold may name no other one, unless --force is given.
     """
     from rollout.cli.validate import validate as body
 

@@ -9,6 +9,7 @@ from tests.support.preflight import (
     SET,
     SURROUNDINGS,
     findings,
+    of,
     placement,
     ref,
     the_one,
@@ -212,14 +213,27 @@ def test_of_a_group_that_may_be_empty_or_whose_clusters_are_not_in_the_files_not
 
 
 @pytest.mark.parametrize("name", ["skip", "hold"])
-def test_names_that_no_cluster_of_the_files_has_are_a_warning(name: str) -> None:
+@pytest.mark.parametrize("kind", ["ManifestWorkReplicaSet", "ClusterManagementAddOn"])
+def test_names_that_no_cluster_has_are_an_error_where_the_files_have_clusters(
+    kind: str, name: str
+) -> None:
     key = f"rollout-engine.io/{name}"
-    value = "c1@0123456789ab,c77,c78" if name == "skip" else "c1,c77,c78"
+    asked = {key: "c1@0123456789ab,c77,c78" if name == "skip" else "c1,c77,c78"}
+    there = [*SURROUNDINGS, placement()]
+    addon = of("ClusterManagementAddOn", "hello", spec={})
+    addon["metadata"]["annotations"] = asked
+    named = addon if kind == addon["kind"] else workload(annotations=asked)
 
-    found = the_one(*SURROUNDINGS, placement(), workload(annotations={key: value}))
+    found = the_one(*there, named)
 
-    assert (found.severity, found.path) == (Severity.WARNING, f"metadata.annotations[{key}]")
+    assert (found.severity, found.path) == (Severity.ERROR, f"metadata.annotations[{key}]")
     assert found.message == "no cluster of these files is called c77, c78"
-    elsewhere = [obj for obj in SURROUNDINGS if obj["kind"] != "ManagedCluster"]
-    alone = findings(*elsewhere, placement(), workload(annotations={key: value}))
-    assert not [f.message for f in alone if "is called" in f.message]
+    elsewhere = [obj for obj in there if obj["kind"] != "ManagedCluster"]
+    assert not [f.message for f in findings(*elsewhere, named) if "is called" in f.message]
+
+
+def test_an_annotation_that_is_no_text_names_no_cluster_and_no_group() -> None:
+    for name in ("skip", "hold", "allow-empty-groups"):
+        odd = workload(refs=[CANARY_FIRST], annotations={f"rollout-engine.io/{name}": 7})
+
+        assert "called" not in str(findings(*SURROUNDINGS, placement(**GROUPED), odd))

@@ -28,6 +28,23 @@ def test_warnings_alone_are_exit_code_0_unless_strict(tmp_path: Path) -> None:
     assert (relaxed.exit_code, strict.exit_code) == (0, 1)
 
 
+def test_clusters_that_are_not_in_the_files_are_skipped_by_force_alone(tmp_path: Path) -> None:
+    good = (Path(__file__).parent / "good_input.yaml").read_text()
+    old, new = 'rollout-engine.io/paused: "false"', "rollout-engine.io/skip: c99"
+    path = tmp_path / "a.yaml"
+    path.write_text(good.replace(old, new))
+
+    refused, forced = (
+        run("validate", "-f", str(path), "--strict", *more) for more in ((), ("--force",))
+    )
+
+    assert (refused.exit_code, forced.exit_code) == (1, 0)
+    assert "error: " in refused.stdout
+    assert all(
+        "no cluster of these files is called c99" in each.stdout for each in (refused, forced)
+    )
+
+
 def test_a_document_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     write(path, placement(numberOfClusters=-1))
