@@ -29,19 +29,27 @@ POLICY: Obj = {
 FINALIZERS = "/finalizers"
 EVERYBODYS = ("selfsubjectaccessreviews", "selfsubjectrulesreviews")
 """What Kubernetes grants to whoever is known."""
+HERE = GROUP.rpartition(":")[2]
+"""The accounts' own namespace, which is the one that Roles are about; ClusterRoles are about all."""
+READS = ("get", "list", "watch")
 DASHBOARD = "dashboard"
 """The folder of its component; all other roles are the controller's."""
 
 
 class Right(NamedTuple):
-    """A verb on a resource, or on a subresource as ``resource/subresource``."""
+    """A verb on a resource, or on a subresource as ``resource/subresource``.
+
+    ``namespace``: in which alone; "": in all of them, or in whichever.
+    """
 
     group: str
     resource: str
     verb: str
+    namespace: str = ""
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.resource}" + (f".{self.group}" if self.group else "")
+        told = f"{self.verb} {self.resource}" + (f".{self.group}" if self.group else "")
+        return told + (f" in {self.namespace}" if self.namespace else "")
 
 
 Rights = Mapping[str, set[Right]]
@@ -74,7 +82,7 @@ def keep(folder: Path) -> None:
 
 
 def used(lines: Iterable[str]) -> Rights:
-    """What an audit log tells of, whatever the server answered."""
+    """What an audit log tells of, whatever the server answered. The namespace is kept where it is `HERE`."""
     found: dict[str, set[Right]] = defaultdict(set)
     for line in lines:
         said = json.loads(line)
@@ -83,19 +91,21 @@ def used(lines: Iterable[str]) -> Rights:
             continue  # a path without an object, such as the discovery of kinds
         parts = [ref["resource"], *([ref["subresource"]] if ref.get("subresource") else [])]
         account = said["user"]["username"].rpartition(":")[2]
-        found[account].add(Right(ref.get("apiGroup", ""), "/".join(parts), said["verb"]))
+        place = HERE if ref.get("namespace") == HERE else ""
+        found[account].add(Right(ref.get("apiGroup", ""), "/".join(parts), said["verb"], place))
     return found
 
 
 def granted(manifests: Path = MANIFESTS) -> Rights:
-    """What the roles of the manifests grant to each of their accounts."""
+    """What the roles of the manifests grant to each of their accounts: Roles in their namespace."""
     found: dict[str, set[Right]] = defaultdict(set)
     for path in sorted(manifests.rglob("rbac.yaml")):
         account = f"rollout-{DASHBOARD if path.parent.name == DASHBOARD else 'controller'}"
         for obj in yaml.safe_load_all(path.read_text()):
+            place = obj["metadata"].get("namespace", "")
             for rule in obj.get("rules", ()):
                 found[account] |= {
-                    Right(group, resource, verb)
+                    Right(group, resource, verb, place)
                     for group in rule["apiGroups"]
                     for resource in rule["resources"]
                     for verb in rule["verbs"]
@@ -103,12 +113,21 @@ def granted(manifests: Path = MANIFESTS) -> Rights:
     return found
 
 
+def by_grant(given: set[Right], taken: set[Right]) -> set[Right]:
+    """What was used, as the right that covers it: a Role's where there is one, else a ClusterRole's."""
+    return {right if right in given else right._replace(namespace="") for right in taken}
+
+
 def missing(given: set[Right], taken: set[Right]) -> list[Right]:
     """What was used and no role grants. Reading kinds of groups that the manifests do not speak of is
-    granted by whoever has add-ons refer to them.
+    granted by whoever has add-ons refer to them; writing them is not.
     """
     groups = {right.group for right in given}
-    return sorted(right for right in taken - given if right.group in groups)
+    return sorted(
+        right
+        for right in by_grant(given, taken) - given
+        if right.group in groups or right.verb not in READS
+    )
 
 
 def excuse(right: Right) -> str:
@@ -122,7 +141,7 @@ def excuse(right: Right) -> str:
 
 def idle(account: str, given: set[Right], taken: set[Right]) -> list[Right]:
     """What is granted, was never used, and has no excuse."""
-    unused = (right for right in given - taken if (account, right) not in SELDOM)
+    unused = (right for right in given - by_grant(given, taken) if (account, right) not in SELDOM)
     return sorted(right for right in unused if not excuse(right))
 
 

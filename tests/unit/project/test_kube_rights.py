@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kube.rights import SELDOM, Right, excuse, granted, idle, main, missing, used
+from tests.kube.rights import HERE, SELDOM, Right, excuse, granted, idle, main, missing, used
 
 CONTROLLER, DASHBOARD = "rollout-controller", "rollout-dashboard"
 GIVEN = {
@@ -48,8 +48,63 @@ def test_what_one_account_uses_is_no_use_of_another() -> None:
     assert taken[DASHBOARD] == {Right("x.io", "things", "list")}
 
 
-def test_reading_kinds_that_only_their_users_know_is_granted_by_these() -> None:
-    assert missing(GIVEN, {Right("example.org", "tunings", "watch")}) == []
+@pytest.mark.parametrize("verb", ["get", "list", "watch"])
+def test_reading_kinds_that_only_their_users_know_is_granted_by_these(verb: str) -> None:
+    assert missing(GIVEN, {Right("example.org", "tunings", verb)}) == []
+
+
+@pytest.mark.parametrize("verb", ["create", "update", "patch", "delete", "deletecollection"])
+def test_writing_kinds_that_only_their_users_know_is_granted_by_nobody(verb: str) -> None:
+    written = Right("example.org", "tunings", verb)
+
+    assert missing(GIVEN, {written}) == [written]
+
+
+def lease(verb: str, namespace: str) -> str:
+    return line(verb, apiGroup="coordination.k8s.io", resource="leases", namespace=namespace)
+
+
+LEASES = {
+    Right("coordination.k8s.io", "leases", "patch", HERE),
+    Right("coordination.k8s.io", "leases", "list"),
+}
+"""As a Role and a ClusterRole grant them."""
+
+
+def test_what_a_role_grants_in_its_namespace_may_be_used_nowhere_else() -> None:
+    taken = used([lease("patch", "elsewhere"), lease("list", "elsewhere")])[CONTROLLER]
+
+    said = [str(right) for right in missing(LEASES, taken)]
+    assert said == ["patch leases.coordination.k8s.io"]
+    said = [str(right) for right in idle(CONTROLLER, LEASES, taken)]
+    assert said == [f"patch leases.coordination.k8s.io in {HERE}"]
+
+
+def test_what_a_cluster_role_grants_may_be_used_in_every_namespace() -> None:
+    taken = used([lease("patch", HERE), lease("list", HERE)])[CONTROLLER]
+
+    assert missing(LEASES, taken) == []
+    assert idle(CONTROLLER, LEASES, taken) == []
+
+
+def test_a_use_that_a_role_grants_is_no_use_of_the_cluster_role_that_grants_it_too() -> None:
+    everywhere = Right("coordination.k8s.io", "leases", "patch")
+    taken = used([lease("patch", HERE)])[CONTROLLER]
+
+    assert idle(CONTROLLER, LEASES | {everywhere}, taken) == [
+        Right("coordination.k8s.io", "leases", "list"),
+        everywhere,
+    ]
+
+
+def test_roles_are_about_the_namespace_of_the_accounts_and_no_other() -> None:
+    here = {right for rights in granted().values() for right in rights if right.namespace}
+
+    assert {right.namespace for right in here} == {HERE}
+    assert {right.resource for right in here} == {"leases"}
+    health = Right("coordination.k8s.io", "leases", "watch")
+    assert health in granted()[CONTROLLER]
+    assert health._replace(namespace=HERE) not in granted()[CONTROLLER]
 
 
 def test_only_rights_that_are_granted_may_be_used_or_not() -> None:
@@ -89,6 +144,13 @@ def test_all_is_well_where_every_account_uses_its_rights_and_no_others(tmp_path:
     [
         ("controller", Right("rollout-engine.io", "freezes", "watch"), "granted and never used"),
         ("controller", Right("", "pods", "list"), "used and not granted"),
+        ("controller", Right("example.org", "tunings", "patch"), "used and not granted"),
+        (
+            "controller",
+            Right("coordination.k8s.io", "leases", "get", HERE),
+            "granted and never used",
+        ),
+        ("controller", Right("coordination.k8s.io", "leases", "get"), "used and not granted"),
         ("controller", Right("events.k8s.io", "events", "list"), "used and not granted"),
         (
             "controller",
