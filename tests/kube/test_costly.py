@@ -7,6 +7,7 @@ the machine does (`make kube-bench` measures them).
 
 import os
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -74,6 +75,25 @@ def is_refused(tenant: Tenant, placement: Ref) -> bool:
 
 
 @contextmanager
+def asked_all_along(controller: Process) -> Iterator[list[tuple[int, str]]]:
+    """What /healthz answers, asked again and again by a thread until the end; the list grows."""
+    answers: list[tuple[int, str]] = []
+    is_over = threading.Event()
+
+    def ask() -> None:
+        while not is_over.wait(0.2):
+            answers.append(controller.fetch("/healthz"))
+
+    asker = threading.Thread(target=ask, name="kubelet")
+    asker.start()
+    try:
+        yield answers
+    finally:
+        is_over.set()
+        asker.join()
+
+
+@contextmanager
 def many_clusters(tenant: Tenant) -> Iterator[None]:
     """Clusters that exist for their number only."""
     clusters = [
@@ -95,7 +115,7 @@ def test_a_placement_that_costs_too_much_stops_nobody_else_and_says_so(
     tenant.is_rolled_out()
     other = Tenant(kube, f"{tenant.name}-other")
     other.fleet(0)
-    with many_clusters(other):
+    with many_clusters(other), asked_all_along(controller) as answers:
         idle = reactions(tenant, controller, 5)
         many = other.place(
             "many", predicates=asking(*(f"managedCluster != {n}" for n in range(2_600)))
@@ -104,6 +124,7 @@ def test_a_placement_that_costs_too_much_stops_nobody_else_and_says_so(
             other.place(f"costly-{k}", predicates=asking(*(heavy(10_000 + 64 * k + n) for n in range(64))))
             for k in range(10)
         ]  # fmt: skip
+        before = len(answers)
         busy = reactions(tenant, controller, 20)
 
         for placement in (many, *costly):
@@ -111,7 +132,8 @@ def test_a_placement_that_costs_too_much_stops_nobody_else_and_says_so(
         said = [other.condition(ref, names.PLACEMENT_MISCONFIGURED)[2] for ref in (many, costly[0])]
         assert "at most 64 CEL expressions in all predicates, not 2600" in said[0]
         assert f"steps for {CLUSTERS} clusters, and at most 5000000 are accepted" in said[1]
-        assert controller.fetch("/healthz")[0] == 200
+        assert len(answers) > before  # while they were evaluated
+        assert set(answers) == {(200, "ok\n")}
         assert controller.leads
         for placement in (many, *costly):
             assert placement.kind is PLACEMENT
