@@ -1,7 +1,8 @@
 """The status of ManagedClusterSets and bindings, and the standard sets.
 
 Source: OCM placement spec 4.1 to 4.3. Differences: a set that cannot be read says so in a condition
-of its own and hinders nobody else; conditions carry observedGeneration.
+of its own and hinders nobody else; conditions carry observedGeneration; a binding that is not bound
+says why in words.
 """
 
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ STANDARD: dict[str, Obj] = {
     "global": {"selectorType": "LabelSelector", "labelSelector": {}},
 }
 """Sets that are always there, with the clusterSelector that they are kept at."""
+_LONGEST_NAME = 253
 
 
 class ClusterSetView(Protocol):
@@ -140,11 +142,18 @@ class BindingPlanner:
             BOUND,
             "True" if bound else "False",
             "ClusterSetBound" if bound else "ClusterSetNotFound",
-            "",
+            "" if bound else _unbound(known.cluster_set),
             observed_generation=generation if isinstance(generation, int) else None,
         )
         ref = Ref(CLUSTER_SET_BINDING, key)
         return _status_plan(ref, known.raw, known.version, [condition], now=now)
+
+
+def _unbound(name: str) -> str:
+    """Why a binding to a set of this name is none."""
+    if not name:
+        return "spec.clusterSet has to name a ManagedClusterSet"
+    return f"there is no ManagedClusterSet {name[:_LONGEST_NAME]}"
 
 
 def _listed(raw: Obj) -> list[Obj]:

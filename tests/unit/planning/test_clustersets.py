@@ -139,10 +139,33 @@ def test_a_binding_follows_its_set() -> None:
     world, ref = World(), Ref(CLUSTER_SET_BINDING, "ns/s")
     world.bind("s", "ns")
     run(world, BindingPlanner(), "ns/s")
-    assert conditions(world, ref)["Bound"] == ("False", "ClusterSetNotFound", "")
+    why = "there is no ManagedClusterSet s"
+    assert conditions(world, ref)["Bound"] == ("False", "ClusterSetNotFound", why)
 
     assert ref in world.cluster_set("s", bind="")
     run(world, BindingPlanner(), "ns/s")
     assert conditions(world, ref)["Bound"] == ("True", "ClusterSetBound", "")
     assert run(world, BindingPlanner(), "ns/s").writes == ()
     assert run(world, BindingPlanner(), "ns/unknown").writes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (7, "spec.clusterSet has to name a ManagedClusterSet"),
+        ("x" * 100_000, f"there is no ManagedClusterSet {'x' * 253}"),
+    ],
+    ids=["no name", "a long one"],
+)
+def test_a_binding_to_a_name_that_no_set_can_have_says_why_it_is_none(
+    name: object, why: str
+) -> None:
+    world, ref = World(), Ref(CLUSTER_SET_BINDING, "ns/s")
+    world.put(
+        CLUSTER_SET_BINDING,
+        {"metadata": {"name": "s", "namespace": "ns"}, "spec": {"clusterSet": name}},
+    )
+
+    run(world, BindingPlanner(), "ns/s")
+
+    assert conditions(world, ref)["Bound"] == ("False", "ClusterSetNotFound", why)
