@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +15,16 @@ from rollout.hub.kube_objects import ObjectDecoder
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.events import Change, Event
-from rollout.model.kinds import KINDS, MANAGED_CLUSTER, MANIFEST_WORK, REPLICA_SET, Kind, ref_of
+from rollout.model.kinds import (
+    FREEZE,
+    KINDS,
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    REPLICA_SET,
+    Kind,
+    Obj,
+    ref_of,
+)
 from rollout.runtime.engine import Engine
 from rollout.runtime.pace import Pace
 from rollout.runtime.planners import planners, trackers
@@ -37,46 +47,74 @@ def test_there_are_more_than_five_hundred_spoilt_objects_of_every_kind() -> None
     assert all(count >= 2 for count in found.values()), found
 
 
+class Beset:
+    """An engine with two clusters and a good workload, which hears of bad objects that no hub has taken."""
+
+    def __init__(self) -> None:
+        self._clock = VirtualClock(T0)
+        self.hub = MemoryHub(self._clock)
+        self._timers: list[VirtualTimers] = []
+        self.engine = Engine(
+            self.hub,
+            self._clock,
+            self._alarms,
+            planners(watches_health=True, rolls_addons=True),
+            Fleet(trackers=trackers(rolls_addons=True)),
+            pace=Pace(strict=True),
+        )
+        for obj in [*make.fleet(2), make.workload()]:
+            ref = ref_of(KINDS[obj["kind"]], obj)
+            self.hub.create(ref, obj)
+            if (
+                "status" in obj
+            ):  # it says that the cluster is there; a server drops it from what is created
+                self.hub.patch_status(ref, {"status": obj["status"]})
+        self.engine.start()
+
+    def _alarms(self, wake: Wake) -> VirtualTimers:
+        self._timers.append(VirtualTimers(self._clock, wake))
+        return self._timers[0]
+
+    def hear(self, bad: Iterable[Obj]) -> None:
+        for number, obj in enumerate(bad):
+            ref = ref_of(KINDS[obj["kind"]], obj)
+            version = 10**6 + number
+            stored = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(version)}}
+            self.engine.inbox.put(Event(ref, Change.ADDED, stored, version))
+
+    def on(self, seconds: int) -> None:
+        for _ in range(seconds):
+            for _ in range(20_000):
+                if not self.engine.turn():
+                    break
+            self._clock.advance(timedelta(seconds=1))
+            self._timers[0].run_due()
+
+    def written(self) -> set[str]:
+        """The clusters that works were written for."""
+        return {ref_of(MANIFEST_WORK, obj).namespace for obj in self.hub.list(MANIFEST_WORK).items}
+
+
 @pytest.mark.parametrize("cluster", ["c00", "elsewhere"])
 def test_no_spoilt_object_makes_the_engine_raise_or_stops_a_rollout(cluster: str) -> None:
-    clock = VirtualClock(T0)
-    hub = MemoryHub(clock)
-    timers: list[VirtualTimers] = []
+    beset = Beset()
+    beset.hear(all_spoilt("beset", cluster))
+    beset.on(30)
 
-    def alarms(wake: Wake) -> VirtualTimers:
-        timers.append(VirtualTimers(clock, wake))
-        return timers[0]
+    assert beset.engine.passes > 300  # placements, workloads, sets, bindings, clusters, add-ons
+    assert {"c00", "c01"} <= beset.written()
 
-    engine = Engine(
-        hub,
-        clock,
-        alarms,
-        planners(watches_health=True, rolls_addons=True),
-        Fleet(trackers=trackers(rolls_addons=True)),
-        pace=Pace(strict=True),
-    )
-    for obj in [*make.fleet(2), make.workload()]:
-        ref = ref_of(KINDS[obj["kind"]], obj)
-        hub.create(ref, obj)
-        if (
-            "status" in obj
-        ):  # it says that the cluster is there; a server drops it from what is created
-            hub.patch_status(ref, {"status": obj["status"]})
-    engine.start()
-    for number, obj in enumerate(all_spoilt("beset", cluster)):
-        ref = ref_of(KINDS[obj["kind"]], obj)
-        stored = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(10**6 + number)}}
-        engine.inbox.put(Event(ref, Change.ADDED, stored, 10**6 + number))
-    for _ in range(30):
-        for _ in range(20_000):
-            if not engine.turn():
-                break
-        clock.advance(timedelta(seconds=1))
-        timers[0].run_due()
 
-    assert engine.passes > 300  # placements, workloads, sets, bindings, clusters, add-ons
-    written = {ref_of(MANIFEST_WORK, obj).namespace for obj in hub.list(MANIFEST_WORK).items}
-    assert {"c00", "c01"} <= written
+FREEZES = [obj for obj in all_spoilt("beset", "c00", freezes=True) if obj["kind"] == FREEZE.name]
+
+
+@pytest.mark.parametrize("freeze", FREEZES, ids=lambda obj: obj["metadata"]["name"])
+def test_a_spoilt_freeze_holds_the_whole_hub(freeze: Obj) -> None:
+    beset = Beset()
+    beset.hear([freeze])
+    beset.on(30)
+
+    assert beset.written() == set()
 
 
 def test_no_spoilt_work_stops_the_simulated_agents() -> None:
