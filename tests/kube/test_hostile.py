@@ -1,4 +1,4 @@
-"""More than five hundred malformed or hostile objects on a real server, and good rollouts beside them.
+"""More than 2,500 malformed or hostile objects on a real server, and good rollouts beside them.
 
 The server has schemas that refuse nothing (`tests.kube.hostile`): whatever it lets in, the controller
 must cope with. What our own schemas refuse is in test_crds.py.
@@ -6,6 +6,7 @@ must cope with. What our own schemas refuse is in test_crds.py.
 
 import signal
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -30,9 +31,11 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
+from rollout.rollouts.rejections import RETRY as AFTER_REFUSAL
+from rollout.runtime.workqueue import RETRY as AFTER_FAILURE
 from tests.kube.cluster import Cluster
 from tests.kube.driving import QUICK as AGENTS
-from tests.kube.hostile import refused, shapeless, strange
+from tests.kube.hostile import PLACEMENTS, REPLICA_SETS, refused, shapeless, strange
 from tests.kube.processes import FieldAgents, Process, install, kubeconfig_of
 from tests.kube.setting import connect, crd_objects, eventually, install_crds, is_gone, put
 from tests.kube.spoilt import all_spoilt, bases, watched
@@ -43,16 +46,17 @@ from tests.support import make
 pytestmark = pytest.mark.kube
 
 SAYING = {
-    "Placement": (names.PLACEMENT_MISCONFIGURED, "True"),
-    "ManifestWorkReplicaSet": (names.READY, "False"),
-    "ManagedClusterSet": ("Misconfigured", "True"),
-    "ManagedClusterSetBinding": ("Bound", "False"),
-    "Calendar": ("Misconfigured", "True"),
-    "ClusterCalendar": ("Misconfigured", "True"),
-    "RolloutAnalysis": ("Misconfigured", "True"),
-    "ClusterManagementAddOn": (names.ROLLOUT_HALTED, "True"),
+    "Placement": (names.PLACEMENT_MISCONFIGURED, "True", 100),
+    "ManifestWorkReplicaSet": (names.READY, "False", 120),
+    "ManagedClusterSet": ("Misconfigured", "True", 20),
+    "ManagedClusterSetBinding": ("Bound", "False", 2),
+    "Calendar": ("Misconfigured", "True", 120),
+    "ClusterCalendar": ("Misconfigured", "True", 120),
+    "RolloutAnalysis": ("Misconfigured", "True", 120),
+    "ClusterManagementAddOn": (names.ROLLOUT_HALTED, "True", 35),
 }
-"""Of kinds whose status the controller writes, the condition that says that a spec is bad.
+"""Of kinds whose status the controller writes, the condition that says that a spec is bad, and of how many
+objects it must be asked at least: `validate` chooses them, and could find nothing.
 
 The other kinds have none that is the controller's to write; docs/security.md says what tells of them.
 """
@@ -60,8 +64,17 @@ The other kinds have none that is the controller's to write; docs/security.md sa
 
 CALENDARS = ("Calendar", "ClusterCalendar")
 READ = ("configs", "rolloutStrategy")
-REACTION = 5.0
-"""Seconds of the controller's CPU: all that it does in between, for the bad objects too. 0.6 was measured, and 0.04 without them."""
+WHOLE, EACH = 2_500, 5
+"""There are more bad objects than the one, and of each kind at least the other; docs/security.md says both."""
+REACTION = 2.0
+"""Seconds from an edit to the first work that follows: docs/benchmarks.md promises as many of the clock. These
+are of the controller's CPU, since on a busy machine those of the clock tell of what else it does. All that the
+controller does in between counts, for the bad objects too: 0.3 to 0.9 was measured, and 0.04 without them.
+"""
+STILL = 1.2 * max(AFTER_FAILURE.wait(5), AFTER_REFUSAL.wait(2)).total_seconds()
+"""Seconds: longer than the first five pauses after a plan that failed (0.5 s, 1 s ... 8 s) and the first two
+after a write that was refused (5 s and 10 s), so that what tries again and again is seen to do it.
+"""
 
 
 def is_followed(path: str) -> bool:
@@ -220,32 +233,42 @@ def conditions(obj: Obj) -> dict[str, Obj]:
     return {c["type"]: c for c in listed if isinstance(c, dict) and isinstance(c.get("type"), str)}
 
 
-def silent(bedlam: Bedlam, kind: Kind, good: Obj) -> list[str]:
+def silent(bedlam: Bedlam, kind: Kind, good: Obj, count: int) -> list[str]:
     """Objects that cannot be followed and that do not say, with words, that something is not so.
 
-    ``good``: condition types and the status that each has where all is well.
+    ``good``: condition types and the status that each has where all is well. ``count``: of so many.
     """
     refused_names = {ref.name for ref in bedlam.admitted if ref.kind is kind}
-    found = []
-    for obj in bedlam.hub.list(kind, "beset").items:
-        name, said = obj["metadata"]["name"], conditions(obj)
-        if name not in refused_names or not name.startswith(("p-", "w-")):
-            continue
-        bad = [
-            c["message"] and c.get("observedGeneration") == obj["metadata"]["generation"]
-            for c in said.values()
-            if c["type"] in good and c["status"] != good[c["type"]]
-        ]
-        if not any(bad):
-            found.append(f"{name}: {said}")
-    return found
+    asked = [
+        obj
+        for obj in bedlam.hub.list(kind, "beset").items
+        if obj["metadata"]["name"] in refused_names
+        and obj["metadata"]["name"].startswith(("p-", "w-"))
+    ]
+    assert len(asked) == count
+    return [
+        f"{obj['metadata']['name']}: {conditions(obj)}"
+        for obj in asked
+        if not any(
+            says_it(obj, type_, {"True", "False", "Unknown"} - {good[type_]}) for type_ in good
+        )
+    ]
 
 
-def test_more_than_six_hundred_bad_objects_of_every_kind_got_in(bedlam: Bedlam) -> None:
+def says_it(obj: Obj, type_: str, statuses: set[str]) -> bool:
+    """Whether a condition has one of these statuses, with words, and is about the spec that is there now."""
+    said = conditions(obj).get(type_, {})
+    is_present = said.get("observedGeneration") == obj["metadata"]["generation"]
+    has_words = str(said.get("message") or "").strip() != ""
+    return said.get("status") in statuses and has_words and is_present
+
+
+def test_more_than_2500_bad_objects_of_every_kind_but_freezes_got_in(bedlam: Bedlam) -> None:
     assert bedlam.turned_away == []
-    assert len(bedlam.admitted) > 600
+    assert len(bedlam.admitted) > WHOLE
     # One spoilt Freeze holds the whole hub, as it has to: tests/stories/test_spoilt_objects.py has those.
     assert {ref.kind for ref in bedlam.admitted} == watched() - {FREEZE}
+    assert min(Counter(ref.kind for ref in bedlam.admitted).values()) >= EACH
 
 
 def test_a_good_workload_reacts_while_they_come_in(bedlam: Bedlam) -> None:
@@ -264,25 +287,38 @@ def test_good_rollouts_beside_them_come_to_their_end(bedlam: Bedlam) -> None:
 def test_every_placement_that_cannot_be_followed_says_so(bedlam: Bedlam) -> None:
     good = {names.PLACEMENT_MISCONFIGURED: "False", names.PLACEMENT_SATISFIED: "True"}
 
-    eventually("each says so", lambda: silent(bedlam, PLACEMENT, good) == [])
+    eventually("each says so", lambda: silent(bedlam, PLACEMENT, good, len(PLACEMENTS)) == [])
 
 
 def test_every_workload_that_cannot_be_followed_says_so(bedlam: Bedlam) -> None:
-    eventually("each says so", lambda: silent(bedlam, REPLICA_SET, {names.READY: "True"}) == [])
+    count = len(REPLICA_SETS)
+
+    eventually(
+        "each says so",
+        lambda: silent(bedlam, REPLICA_SET, {names.READY: "True"}, count) == [],
+    )
 
 
 def test_every_spoilt_object_that_cannot_be_followed_says_so(bedlam: Bedlam) -> None:
-    def unsaid() -> list[str]:
-        found = []
-        for obj in all_spoilt("beset", bedlam.clusters["beset"][0]):
-            if obj["kind"] in SAYING and any(is_followed(p.path) for p in validate(obj)):
-                kind, wanted = SAYING[obj["kind"]]
-                said = conditions(bedlam.hub.get(ref_of(KINDS[obj["kind"]], obj))).get(kind, {})
-                if said.get("status") != wanted or "message" not in said:
-                    found.append(f"{obj['kind']} {obj['metadata']['name']}: {said}")
-        return found
+    bad = [
+        ref_of(KINDS[obj["kind"]], obj)
+        for obj in all_spoilt("beset", bedlam.clusters["beset"][0])
+        if obj["kind"] in SAYING and any(is_followed(p.path) for p in validate(obj))
+    ]
+    counted = Counter(ref.kind.name for ref in bad)
+    assert {
+        name: counted[name] for name, (*_, least) in SAYING.items() if counted[name] < least
+    } == {}
 
-    eventually("each says so", lambda: unsaid() == [])
+    def each_says_so() -> None:
+        unsaid = []
+        for ref in bad:
+            obj, (type_, wanted, _) = bedlam.hub.get(ref), SAYING[ref.kind.name]
+            if not says_it(obj, type_, {wanted}):
+                unsaid.append(f"{ref}: {conditions(obj).get(type_)}")
+        assert unsaid == []
+
+    eventually("each says so", each_says_so)
 
 
 def test_forged_decisions_works_and_records_change_nothing(bedlam: Bedlam) -> None:
@@ -305,7 +341,7 @@ def test_forged_decisions_works_and_records_change_nothing(bedlam: Bedlam) -> No
 def test_nothing_is_written_over_and_over(bedlam: Bedlam) -> None:
     def still() -> None:
         before = bedlam.versions()
-        threading.Event().wait(2)
+        threading.Event().wait(STILL)
         after = bedlam.versions()
         assert {ref for ref in {**before, **after} if before.get(ref) != after.get(ref)} == set()
 
