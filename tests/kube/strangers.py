@@ -1,4 +1,5 @@
-"""People on a real server who may not move a rollout: a tenant's developer, an agent, and a forger's objects.
+"""People on a real server who may not move a rollout: a tenant's developer, an agent, a maker of works,
+and a forger's objects.
 
 The developer has exactly what Kubernetes' `edit` gives in one namespace: the API server makes the roles
 that `edit` is put together from, and they are bound as they are. The agent has what OCM's work agent has
@@ -6,8 +7,12 @@ on the hub.
 """
 
 import json
+import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from rollout.errors import Conflict
 from rollout.hub.kube import KubeHub
@@ -55,6 +60,14 @@ AGENT = [
     },
 ]
 """Of OCM's work agent, in the namespace of its cluster."""
+WORKER = [
+    {
+        "apiGroups": ["work.open-cluster-management.io"],
+        "resources": ["manifestworks"],
+        "verbs": ["create"],
+    }
+]
+"""Of whoever may bring works of his own to a cluster, in its namespace, and do nothing else."""
 
 
 def developer(server: Cluster, admin: KubeHub, namespace: str) -> KubeHub:
@@ -81,11 +94,38 @@ def let_keep_revisions(admin: KubeHub, namespace: str) -> None:
 
 def agent(server: Cluster, admin: KubeHub, cluster: str) -> KubeHub:
     """The agent of this cluster."""
-    account = _account(admin, cluster, "agent")
-    admin.create(Ref(ROLE, f"{cluster}/agent"), {"rules": AGENT})
-    _bind(admin, cluster, "agent", "Role", "agent")
-    rules_count(admin, _user(account), AGENT, cluster)
+    return _whoever(server, admin, cluster, "agent", AGENT)
+
+
+def worker(server: Cluster, admin: KubeHub, cluster: str) -> KubeHub:
+    """Somebody who may create works in this cluster's namespace."""
+    return _whoever(server, admin, cluster, "worker", WORKER)
+
+
+def _whoever(
+    server: Cluster, admin: KubeHub, namespace: str, name: str, rules: list[Obj]
+) -> KubeHub:
+    """An account of this namespace with these rights there, and no others."""
+    account = _account(admin, namespace, name)
+    admin.create(Ref(ROLE, f"{namespace}/{name}"), {"rules": rules})
+    _bind(admin, namespace, name, "Role", name)
+    rules_count(admin, _user(account), rules, namespace)
     return connect(kubeconfig_of(server, admin, account))
+
+
+def answer_to(
+    server: Cluster, path: str, token: str, headers: Mapping[str, str] | None = None
+) -> int:
+    """The status that whoever has this token is answered with, and who sends these headers besides."""
+    known = ssl.create_default_context(cafile=str(server.folder / "pki" / "ca.crt"))
+    whole = {"Authorization": f"Bearer {token}", **(headers or {})}
+    try:
+        with urlopen(Request(server.url + path, headers=whole), timeout=60, context=known) as found:
+            status: int = found.status
+            return status
+    except HTTPError as error:
+        with error:
+            return error.code
 
 
 def _user(account: str) -> str:
@@ -192,6 +232,24 @@ class Guarded(Tenant):
         """The canaries whose agents have told of success."""
         works = self.works()
         return [c for c in self.clusters[:2] if (works[c].get("status") or {}).get("conditions")]
+
+    def answers(self) -> None:
+        """Wait until the controller has acted on what was there when this was called: twice the workload is
+        edited, in a way that moves nothing, and twice its status tells of the edit.
+
+        A workload is not planned again before all that its last plan decided is written.
+        """
+        for _ in range(2):
+            refs = self.hub.get(self.web)["spec"]["placementRefs"]
+            strategy = refs[0]["rolloutStrategy"]
+            fields = strategy.setdefault(strategy["type"][0].lower() + strategy["type"][1:], {})
+            is_odd = fields.get("progressDeadline") == "601m"
+            fields["progressDeadline"] = "602m" if is_odd else "601m"
+            self.hub.patch(self.web, {"spec": {"placementRefs": refs}})
+            eventually("the edit is acted on", self.tells_of_the_present_spec)
+
+    def tells_of_the_present_spec(self) -> bool:
+        return self.condition(self.web, names.PROGRESSING)[0] != ""
 
     @property
     def web(self) -> Ref:
