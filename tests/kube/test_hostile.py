@@ -139,7 +139,7 @@ class Bedlam:
     def followed(self, pool: ThreadPoolExecutor, bad: list[Obj]) -> list[Obj]:
         """The bad calendars, once each is there as a good one and the controller has read it.
 
-        One that could never be read closes all clusters, as it has to: tests/stories/test_spoilt_objects.py
+        One that could never be read closes all clusters, as it has to: tests/stories/test_calendars_amiss.py
         has those.
         """
         calendars = [obj for obj in bad if obj["kind"] in CALENDARS]
