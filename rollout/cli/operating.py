@@ -1,5 +1,5 @@
 """Defines the verbs by which people act on a rollout while it runs: `rollout pause`, `resume`, `abort`,
-`retry`, `undo`, `approve`, `reject`, `skip`, `hold`, `release`, `freeze`, `unfreeze`.
+`retry`, `undo`, `approve`, `reject`, `skip`, `hold`, `release`, `freeze`, `unfreeze`, `override`.
 
 Each is an annotation or an object on the hub, and is recorded with who says to have asked, when and why.
 """

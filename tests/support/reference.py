@@ -8,6 +8,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -171,15 +172,31 @@ def _settings() -> Iterator[str]:
 def _metrics() -> Iterator[str]:
     yield from _title("Metrics")
     yield "No metric is labelled with a cluster's name.\n"
-    rows = [(f"`{name}`", metric.type, metric.documentation) for name, metric in metrics().items()]
-    yield from _table(("metric", "type", "what it counts"), rows)
+    rows = [
+        (f"`{name}`", metric.type, _labels(metric), metric.documentation)
+        for name, metric in metrics().items()
+    ]
+    yield from _table(("metric", "type", "labels", "what it counts"), rows)
+
+
+def _labels(metric: Metric) -> str:
+    """Its labels. What the engine's thread counts has them in its collector, all else in itself."""
+    collector = _kept().registry._names_to_collectors.get(metric.name)
+    labels = getattr(collector, "_labelnames", getattr(metric, "_labelnames", ()))
+    return ", ".join(f"`{label}`" for label in labels)
+
+
+@cache
+def _kept() -> Metrics:
+    found = Metrics()
+    found.follow(ControllerFigures, lambda: True)
+    found.follow_clock(lambda: None)
+    return found
 
 
 def metrics() -> dict[str, Metric]:
     """Every metric that a controller answers, by the name that Prometheus knows it by."""
-    found = Metrics()
-    found.follow(ControllerFigures, lambda: True)
-    found.follow_clock(lambda: None)
+    found = _kept()
     return {
         f"{each.name}_total" if each.type == "counter" else each.name: each
         for each in sorted(found.registry.collect(), key=lambda each: each.name)

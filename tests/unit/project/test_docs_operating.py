@@ -13,6 +13,7 @@ from rollout.clock import SystemClock
 from rollout.fleet.watched import WATCHED
 from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
+from rollout.model.effects import EFFECTS
 from rollout.model.intents import read_intents
 from rollout.model.kinds import APPROVAL, Obj, ref_of
 from tests.support.shapes import run
@@ -121,3 +122,10 @@ def test_the_releases_of_the_walk_differ_in_their_version_alone() -> None:
     )
 
     assert bad == good
+
+
+def test_the_table_of_verbs_has_each_verb_and_no_other() -> None:
+    page = (ROOT / "docs" / "operating.md").read_text()
+    table = page.split("| verb | what happens | annotation, or object |\n")[1].split("\n\n")[0]
+
+    assert set(re.findall(r"^\| `([a-z]+)", table, re.MULTILINE)) == set(EFFECTS)
