@@ -6,7 +6,7 @@ question loads no more than it needs):
 * `forecast.forecast(hub, change, now)`: what would follow from a change (`copies.Change`).
 * `simulating.simulate(question(change, scenario))`: one run and its timeline, which `pictures.svg` draws;
   `simulating.simulate_many`: a distribution.
-* `snapshot.look(hub, now)`: what an engine would know that started there now, for the following; a
+* `snapshot.snapshot_of(hub, now)`: what an engine would know that started there now, for the following; a
   workload is named by its `Ref`, whatever its kind. `lookout.Lookout(hub)` keeps what it reads current
   by the hub's watches.
 * `clusters.explain_cluster`, `placements.explain_placement`: why, since when, and what would end it. How

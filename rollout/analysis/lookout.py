@@ -1,7 +1,7 @@
 """Keeps the objects of a hub current by its own watches, for commands and pages that follow them.
 
 Each kind is listed once and watched from there; only where a watch has expired is it listed again. A
-`Lookout` is read like a hub, so `rollout.analysis.snapshot.look` can look at it as often as wanted. Events
+`Lookout` is read like a hub, so `rollout.analysis.snapshot.snapshot_of` can look at it as often as wanted. Events
 may come from another thread; they are taken in by `changed`, on the thread that asks.
 """
 

@@ -30,7 +30,7 @@ Value = Cluster | ClusterSet | ClusterSetBinding | Placement | Decision | Score
 
 
 class ClusterStore:
-    """The placement side of what the engine knows. Implements `rollout.planning.placements.View`."""
+    """The placement side of what the engine knows. Implements `rollout.planning.placements.PlacementView`."""
 
     def __init__(self, *, reads_everything: bool = False) -> None:
         """``reads_everything``: filter plugins are in use, so any change of a cluster matters."""

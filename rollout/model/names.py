@@ -33,10 +33,9 @@ TAINT_UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 REVISION = "rollout-engine.io/revision"  # what the work carries: the hash of its template
 STARTED_AT = "rollout-engine.io/started-at"  # when the cluster was first touched with it
 ATTEMPT = "rollout-engine.io/attempt"
-"""A label: agents look again at what they have where the spec or a label changes, and only then."""
-OWNER = (
-    "rollout-engine.io/owner"  # full "<namespace>/<name>": labels cannot hold it when it is long
-)
+"""A label on works. Its value changes with each attempt, because agents apply a work again only when
+its spec or a label changes."""
+OWNER = "rollout-engine.io/owner"  # NAMESPACE/NAME of the workload. An annotation, since it may be too long for the value of a label.
 
 # Ours, on ManifestWorks that carry the Job of an analysis.
 ANALYSIS_RUN = (
@@ -45,10 +44,10 @@ ANALYSIS_RUN = (
 
 # Ours, on a Placement or ManifestWorkReplicaSet: what a person asks for.
 SEMANTICS = "rollout-engine.io/semantics"  # strict (default) | ocm
-PROFILE_LABEL = "rollout-engine.io/profile"  # of a leader's Lease: whose rules it goes by
-SHARDS_LABEL = "rollout-engine.io/shards"  # of a Lease: to how many shards the namespaces are dealt
-HEARD_UNTIL = "rollout-engine.io/heard-until"  # of a Lease: until when a leader heard of the hub
-BUCKET_LABEL = "rollout-engine.io/bucket"  # of a work, where there are several: by its namespace
+PROFILE_LABEL = "rollout-engine.io/profile"  # on the leader's Lease: the profile (strict or ocm) that the controller uses
+SHARDS_LABEL = "rollout-engine.io/shards"  # on the Lease: the number of shards
+HEARD_UNTIL = "rollout-engine.io/heard-until"  # on the Lease: until this instant the leader received all news from the hub
+BUCKET_LABEL = "rollout-engine.io/bucket"  # on works, if there are several shards: a number (1 to 63) that follows from the workload's namespace and decides its shard
 DECISION_ORDER = "rollout-engine.io/decision-order"  # ClusterName (default) | sticky
 FAILURE_TOLERANCE = "rollout-engine.io/failure-tolerance"  # Soft (default) | Strict
 PAUSED = "rollout-engine.io/paused"  # "true" | "false"
@@ -57,9 +56,7 @@ SKIP = "rollout-engine.io/skip"  # comma-separated cluster names
 RELEASE_REMOVALS = (
     "rollout-engine.io/release-removals"  # RFC 3339: removals are released until then
 )
-OVERRIDE_CALENDARS = (
-    "rollout-engine.io/override-calendars"  # RFC 3339, at most 24 h ahead: none closes until then
-)
+OVERRIDE_CALENDARS = "rollout-engine.io/override-calendars"  # an instant (RFC 3339), at most 24 h ahead; until then no calendar closes a cluster to this workload
 LAST_APPLIED = "rollout-engine.io/last-applied"  # what `rollout apply` was given, on any object
 HOLD = "rollout-engine.io/hold"  # comma-separated cluster names, left alone until they are released
 ABORT = "rollout-engine.io/abort"  # the revision whose rollout stops
@@ -84,7 +81,7 @@ ASKED = "rollout-engine.io/asked"  # JSON: who asked for which of these, when an
 # Ours, on ManagedClusterAddOns that an install strategy made: only these are ever removed.
 INSTALLED_BY = "rollout-engine.io/installed-by"  # the uid of the ClusterManagementAddOn
 
-SKIP_PRE_DELETE = "rollout-engine.io/skip-pre-delete"  # "true": goes without its hooks
+SKIP_PRE_DELETE = "rollout-engine.io/skip-pre-delete"  # "true": the add-on is removed without running its pre-delete hooks
 
 # Ours, on a ManagedCluster: what ClusterValues read of it.
 REGISTRY_LABEL = "rollout-engine.io/registry"  # the registry that `registry(cluster, image)` takes

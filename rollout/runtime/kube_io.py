@@ -1,10 +1,9 @@
 """Sends writes to a Kubernetes API server, many at once, each with its outcome.
 
 The steps of each write are those of `rollout.runtime.io.Attempt`; here many are under way side by side,
-on the thread of the hub's event loop. This is the one module outside `rollout.hub` that speaks
-``async``. Writes go through one window; what must be read before some of them, or after one that
-failed, goes through another, so that a long list never keeps anybody's write waiting. The engine
-never waits for the network.
+on the thread of the hub's event loop. Writes go through one window; what must be read before some of
+them, or after one that failed, goes through another, so that a long list never keeps anybody's write
+waiting. The engine never waits for the network.
 """
 
 from collections import deque

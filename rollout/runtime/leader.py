@@ -1,6 +1,6 @@
 """Leader election by a Lease: one process at a time may write.
 
-`decide` is pure; `Candidate` is the thin shell that reads and writes the Lease, driven by timers of
+`decide` is pure; `LeaderCandidate` is the thin shell that reads and writes the Lease, driven by timers of
 its own, so that a long plan never delays a renewal. All spans are measured on a steady clock of this
 process, which nothing that a server tells moves: what others wrote as a time is compared, never read,
 but for telling how long nobody was in charge.

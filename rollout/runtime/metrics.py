@@ -1,7 +1,7 @@
 """The Prometheus metrics; none is ever labelled with a cluster's name.
 
 Counted where it happens, by wrappers around what the engine is given (`runtime/measured.py`), so that
-nothing that decides knows of metrics. Gauges of rollouts come from `Figures`, a value
+nothing that decides knows of metrics. Gauges of rollouts come from `ControllerFigures`, a value
 that the engine's thread makes when somebody asks. Source for ``scheduling_*``: OCM placement spec 5.2.
 """
 
