@@ -253,7 +253,7 @@ def _never(live: LiveRollout) -> str:
         if any(stage.blocked is reason for stage in live.last.stages):
             return f"{reason}: not until {remedy(reason, shut.get(reason, ''))}"
     for wait in live.ledger.rollout.unrendered.values():
-        return f"{wait.reason}: not until this is mended: {wait.message}"
+        return f"{wait.reason}: not until this is corrected: {wait.message}"
     return "it never ends"
 
 

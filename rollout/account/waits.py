@@ -83,7 +83,7 @@ def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> 
     assert standing is not None, "only touched clusters are in these phases"
     rejection = live.rejection(cluster)
     if rejection is not None:
-        ends = f"the server accepts the write; it is tried again then. It said: {rejection.message}"
+        ends = f"the server accepts the write, which is tried again. Its last answer: {rejection.message}"
         return WaitAccount("WriteRejected", standing.since, ends, rejection.retry_at)
     found = _touched(standing, judged)
     if judged.phase is Phase.FAILED and judged.reason in _BY_DEADLINE:

@@ -395,5 +395,8 @@ def _held(workload: Workload[PlacementShare], brake: Wait | None) -> str:
             return f"{hold.reason}: {hold.message}"
     quiet = workload.next_quiet()
     if quiet is not None:
-        return "others write the decisions: a cluster counts as deselected after they were still"
+        return (
+            "another controller writes the decisions: a cluster counts as deselected once they have not "
+            "changed for the quiet period"
+        )
     return "they are being deleted already, or somebody holds them"

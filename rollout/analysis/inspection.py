@@ -170,10 +170,10 @@ def _rendered(
     for wait in held[:_MOST_HELD]:
         at, path = _rule_in(wait.message, several)
         said = f"{wait.reason}: {wait.message}"
-        yield at.warning(path, said, "the cluster is held until this is mended")
+        yield at.warning(path, said, "the cluster is held until this is corrected")
     if len(held) > _MOST_HELD:
         more = len(held) - _MOST_HELD
-        yield item.warning("spec.rules", f"{more} more clusters are held", "mend these first")
+        yield item.warning("spec.rules", f"{more} more clusters are held", "correct these first")
 
 
 def _rule_in(message: str, several: list[tuple[Item, ClusterValues]]) -> tuple[Item, str]:

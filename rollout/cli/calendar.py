@@ -159,7 +159,7 @@ def _named(known: CalendarSource, name: str, namespace: str) -> KnownCalendar:
     found = [each for each in known.calendars(namespace) if each.ref.name == name]
     if not found:
         raise Stop(
-            1, f'calendars "{name}" not found: `rollout calendar list -A` shows which there are'
+            1, f'calendars "{name}" not found: `rollout calendar list -A` lists those that exist'
         )
     return max(found, key=lambda each: each.ref.namespace)
 

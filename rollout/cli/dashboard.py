@@ -206,7 +206,9 @@ def _bound(address: str) -> socket.socket:
     try:
         return listening(*_host_and_port(address))
     except OSError as fault:
-        raise ConfigError(f"{address} cannot be had: {fault.strerror or fault}") from fault
+        raise ConfigError(
+            f"{address}: cannot listen on this address: {fault.strerror or fault}"
+        ) from fault
 
 
 def _host_and_port(address: str) -> tuple[str, int]:

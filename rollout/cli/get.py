@@ -100,7 +100,7 @@ def _on(
         except Stop as stop:
             if kind_meant(wanted.name):
                 kind_named(wanted.name)  # which says what it may be
-            raise Stop(stop.code, f"{stop.args[0]}, `rollout get --help` all kinds") from None
+            raise Stop(stop.code, f"{stop.args[0]}; `rollout get --help` lists all kinds") from None
         return [Target(ref.kind, ref.name, ref.namespace)], []
     found, missing = [], []
     for target in wanted:

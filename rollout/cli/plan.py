@@ -194,7 +194,7 @@ def _workload(plan: WorkloadPlan, now: datetime, whole: bool) -> Iterator[str]:
     for placement in plan.placements:
         yield from _placement(placement, whole)
     for clusters, what in (
-        (plan.installed, "would get it right away, to wait with it for their turn"),
+        (plan.installed, "would get the add-on right away; its configuration waits for their turn"),
         (plan.aside, "would be written to right away, outside the stages"),
     ):
         if clusters:
@@ -260,7 +260,7 @@ def _removal(plan: RemovalPlan, whole: bool) -> Iterator[str]:
     kept = sorted(set(plan.clusters) - set(plan.removed))
     if kept:
         count = many(len(kept), "cluster")
-        yield f"  {count} selected no more would keep it for now: {row_of(kept, whole=whole)}"
+        yield f"  {count}, no longer selected, would keep it for now: {row_of(kept, whole=whole)}"
         yield f"    {plan.held}"
 
 

@@ -23,7 +23,7 @@ from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON
     "--output",
     type=click.Choice(["text", "yaml", "json"]),
     default="text",
-    help="text is YAML after a comment for each value and its rule.  [default: text]",
+    help="text prints a comment for each value and its rule, then YAML.  [default: text]",
 )
 @shared
 def render(

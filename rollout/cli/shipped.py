@@ -40,5 +40,5 @@ def manifests(folder: Path) -> None:
 def copy(source: Path, folder: Path) -> None:
     """A copy of files that came with the package. Raises: Stop where ``folder`` is there already."""
     if folder.exists():
-        raise Stop(1, f"{folder} is there already: name a folder that is not")
+        raise Stop(1, f"{folder} already exists: name a new folder")
     shutil.copytree(source, folder)

@@ -206,5 +206,5 @@ def missing(ref: Ref) -> Stop:
     return Stop(
         1,
         f'{ref.kind.plural} "{ref.name}" not found{where}; `rollout get {ref.kind.plural}'
-        f"{' -A' if ref.kind.namespaced else ''}` shows which there are",
+        f"{' -A' if ref.kind.namespaced else ''}` lists those that exist",
     )

@@ -59,7 +59,7 @@ def do(asked: tuple[str, str, str], about: Named | Ref, doing: Doing) -> None:
             told = list(doing(hub, ref, Who(by or user(), clock.now(), reason)))
         except Gone:
             shown = "list -A" if ref.kind in WORKLOADS else f"get {ref.kind.plural}"
-            raise Stop(1, f"{not_found(ref)}; `rollout {shown}` shows which there are") from None
+            raise Stop(1, f"{not_found(ref)}; `rollout {shown}` lists those that exist") from None
         _tell(told, output)
         tell_away(hub, clock.now(), lambda: True)  # what was asked for waits
 

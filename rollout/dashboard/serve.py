@@ -155,7 +155,9 @@ def _answering(address: Address, routes: dict[str, Route]) -> Server:
     try:
         return Server(address, routes)
     except OSError as fault:
-        raise ConfigError(f"{address} cannot be had: {fault.strerror or fault}") from fault
+        raise ConfigError(
+            f"{address}: cannot listen on this address: {fault.strerror or fault}"
+        ) from fault
 
 
 def configured(app: ASGIApp) -> uvicorn.Config:

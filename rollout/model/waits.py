@@ -86,21 +86,21 @@ class Reason(StrEnum):
         "RecordRejected",
         Scope.WORKLOAD,
         Grade.PERSON,
-        "the server accepts what it refuses: see to the quota, the permissions or the policy that the "
+        "the server accepts the record: check the quota, the permissions or the policy that the "
         "message names",
     )
     NOT_MANAGED = _row(
         "NotManaged",
         Scope.WORKLOAD,
         Grade.PERSON,
-        f"the add-on's annotation {names.ADDON_LIFECYCLE} hands it back: addon-manager",
+        f"annotation {names.ADDON_LIFECYCLE} of the add-on is removed, or set to addon-manager",
     )
     DELETING = _row(
         "Deleting",
         Scope.WORKLOAD,
         Grade.FAILED,
         "the agents named have deleted what they applied; where a cluster is gone for good, delete its "
-        "ManagedCluster, or take the finalizer off its work",
+        "ManagedCluster, or remove the finalizer from its ManifestWork",
     )
     REMOVAL_BRAKE = _row(
         "RemovalBrake",

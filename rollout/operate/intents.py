@@ -175,7 +175,7 @@ def undo(
             raise ConfigError(f"{ref}: revision {to} is the present one; name an earlier one")
         if (known.get(names.UNDO), known.get(names.UNDO_TO)) == (present, target):
             return f"undone already{read_intents(known).who('undo')}"
-        words = f"undone: revision {present} is taken back" + (f", to {target}" if target else "")
+        words = f"undone: revision {present} is rolled back" + (f", to {target}" if target else "")
         return Edit({names.UNDO: present, names.UNDO_TO: target}, words, "undo", ("retry",))
 
     return annotate(hub, ref, who, decide)

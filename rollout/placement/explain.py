@@ -33,7 +33,11 @@ class ClusterEvaluation:
         if self.rejection is not None:
             return f"{self.cluster}: refused by {self.rejection.plugin}: {self.rejection.reason}"
         parts = ", ".join(f"{name} {score or 0} x {weight}" for name, weight, score in self.scores)
-        verdict = "selected" if self.chosen else "not selected: the cut came before it"
+        verdict = (
+            "selected"
+            if self.chosen
+            else "not selected: it ranks below the last cluster that numberOfClusters allows"
+        )
         return f"{self.cluster}: {verdict}; rank {self.rank}, total {self.total} ({parts})"
 
 

@@ -224,7 +224,7 @@ def _overtaken(intents: Intents, subject: Subject, decided: Decided | None) -> s
     if subject.revision != decided.ledger.rollout.revision:
         return "another revision is rolled out"
     if decided.head.rollback is not None:
-        return "the revision is taken back"
+        return "the revision is rolled back"
     if subject.cluster:
         standing = decided.standing(subject.cluster)
         if intents.cluster_analysis != subject.template:

@@ -74,7 +74,7 @@ def barred(revision: str, placement: str) -> Wait | None:
     """Why a revision goes no further where another placement (""; none does) takes it back (row 27)."""
     if not placement:
         return None
-    text = f"revision {revision} is taken back in placement {placement}: it goes no further here"
+    text = f"revision {revision} is rolled back in placement {placement}: it goes no further here"
     return Wait(Reason.ROLLED_BACK, f"{text}; roll out a fix, or retry (`rollout retry`)")
 
 
@@ -147,7 +147,7 @@ def analysis_hold(
         text = f"revision {revision} cannot be measured, {unread}"
         return Wait(Reason.METRIC_UNREACHABLE, text)
     if (unclear := found.get(AnalysisPhase.INCONCLUSIVE)) is not None:
-        text = f"an analysis of revision {revision} is not clear, {unclear}"
+        text = f"an analysis of revision {revision} is inconclusive, {unclear}"
         return Wait(Reason.ANALYSIS_INCONCLUSIVE, text)
     return None
 

@@ -106,7 +106,7 @@ class Analysed:
             return None
         if verdict.phase is AnalysisPhase.ERROR:
             return Wait(Reason.METRIC_UNREACHABLE, f"{what} cannot be measured, {verdict}")
-        return Wait(Reason.ANALYSIS_INCONCLUSIVE, f"{what} is not clear, {verdict}")
+        return Wait(Reason.ANALYSIS_INCONCLUSIVE, f"{what} is inconclusive, {verdict}")
 
 
 GATES: Mapping[str, Gate] = {APPROVAL_GATE: Approved(), ANALYSIS_GATE: Analysed()}

@@ -58,7 +58,7 @@ def test_the_files_of_the_demo_can_be_had_and_are_valid(installed: Command) -> N
     assert (checked.returncode, checked.stderr) == (0, "")
     again = installed("rollout", "demo", "--files", "mine")
     assert (again.returncode, again.stderr) == (
-        1, "error: mine is there already: name a folder that is not\n",
+        1, "error: mine already exists: name a new folder\n",
     )  # fmt: skip
 
 

@@ -179,7 +179,7 @@ def test_the_verb_opens_a_gate_that_is_not_clear_and_its_account_asks_for_that(n
     operate.approve(told.hub, WEB, Who("ben", told.clock.now(), "it looks well"), named)
 
     assert (shut.state, shut.asks_person) == ("shut", True)
-    assert shut.why.startswith("analysis slo is not clear")
+    assert shut.why.startswith("analysis slo is inconclusive")
     assert told.end().reason == "Complete"
 
 

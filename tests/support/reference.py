@@ -57,7 +57,7 @@ CONDITIONS = {
     "HostingManifestApplied": "ManagedClusterAddOn: its manifests are applied on the cluster that hosts it.",
     "Rendered": "ManagedClusterAddOn: its AddOnTemplate was rendered; the message names what is wrong with it.",
     "RolloutHalted": "ClusterManagementAddOn, for each placement: the rollout stands still for the reason given.",
-    "CalendarsFollowed": "ManifestWorkReplicaSet; ClusterManagementAddOn, for each placement: False while a person lets it past all calendars, or a calendar that may concern it cannot be read. Absent where that never was.",
+    "CalendarsFollowed": "ManifestWorkReplicaSet; ClusterManagementAddOn, for each placement: False while a person lets it past all calendars, or a calendar that may concern it cannot be read. Absent if that has never happened.",
 }
 """What each condition type is said of, and what it says."""
 

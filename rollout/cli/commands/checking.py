@@ -45,7 +45,7 @@ Exit codes:
     "--namespace",
     metavar="NS",
     default="rollout-system",
-    help="Where the controller and its lease are.  [default: rollout-system]",
+    help="The namespace of the controller and its Lease.  [default: rollout-system]",
 )
 @click.option(
     "--service-account",

@@ -200,10 +200,12 @@ def _complete_subject(
     "--workload",
     default="",
     metavar="NAME",
-    help="Of a cluster: this workload alone (an add-on as cma/NAME).",
+    help="For explain cluster: only this workload (an add-on as cma/NAME).",
 )
-@click.option("--cluster", default="", metavar="NAME", help="Of a placement: this cluster alone.")
-@click.option("--all", "whole", is_flag=True, help="Of a placement: every candidate.")
+@click.option(
+    "--cluster", default="", metavar="NAME", help="For explain placement: only this cluster."
+)
+@click.option("--all", "whole", is_flag=True, help="For explain placement: show every candidate.")
 @namespace_option
 @output_option
 @shared

@@ -33,7 +33,7 @@ def notify_command() -> None:
     metavar="HOSTS",
     envvar="ROLLOUT_NOTIFY_HOSTS",
     default="",
-    help="Hosts to which it may be sent, as the controller's setting says them.",
+    help="Allowed hosts, in the form of the controller's setting --notify-hosts.",
 )
 @shared
 def test_command(**values: Any) -> int:

@@ -76,7 +76,7 @@ def test_plan_and_simulate_say_which_cluster_waits_for_a_value() -> None:
     short, whole = (simulate(question(change, Scenario()), whole=whole) for whole in (False, True))
 
     assert plan.finish.at is None
-    assert plan.finish.why.startswith("ValuesMissing: not until this is mended: c01: ")
+    assert plan.finish.why.startswith("ValuesMissing: not until this is corrected: c01: ")
     assert "no such key: size" in plan.finish.why
     assert short.outcome == whole.outcome
     assert (short.outcome.end, short.outcome.reason) == (End.HELD, "ValuesMissing")

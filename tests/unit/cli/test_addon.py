@@ -224,7 +224,10 @@ def test_a_new_addon_is_planned_to_be_installed_at_once_and_configured_by_stage(
 
     assert found.exit_code == 10
     assert "ClusterManagementAddOn helloworld: new, revision bfb1eaa8f31348e9" in found.stdout
-    assert "  36 clusters would get it right away, to wait with it for their turn: " in found.stdout
+    assert (
+        "  36 clusters would get the add-on right away; its configuration waits for their turn: "
+        in found.stdout
+    )
     assert "40 clusters to add, 0 to update, 0 to remove." in found.stdout
 
 

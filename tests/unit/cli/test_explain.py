@@ -211,9 +211,9 @@ def test_explain_says_what_it_can_explain(state: Path, words: tuple[str, ...], f
     [
         (("nope",), "there is no workload 'nope'; `rollout list -A` shows all"),
         (("rollout", "nope"), '"nope" not found in any namespace; `rollout list -A` shows all'),
-        (("rollout", "default/nope"), "`rollout get manifestworkreplicasets -A` shows"),
-        (("placement", "nope"), "`rollout get placements -A` shows which there are"),
-        (("cluster", "nope"), "`rollout get managedclusters` shows which there are"),
+        (("rollout", "default/nope"), "`rollout get manifestworkreplicasets -A` lists"),
+        (("placement", "nope"), "`rollout get placements -A` lists those that exist"),
+        (("cluster", "nope"), "`rollout get managedclusters` lists those that exist"),
         (("cluster", "c1", "--workload", "nope"), "there is no workload 'nope'"),
     ],
 )

@@ -221,7 +221,7 @@ def test_a_workload_that_is_not_there_ends_with_1_and_says_where_to_look(
 
     assert told.startswith("error: manifestworkreplicasets.work.open-cluster-management.io")
     assert told.endswith(
-        '"nope" not found in namespace shop; `rollout list -A` shows which there are'
+        '"nope" not found in namespace shop; `rollout list -A` lists those that exist'
     )
 
 
@@ -256,7 +256,7 @@ def test_what_names_no_workload_is_typed_wrongly(verb: str, words: str, state: P
         ("approve mwrs web --expires soon", 2, "--expires 'soon' is neither an instant"),
         ("freeze --until yesterday", 2, "--until 'yesterday' is neither an instant such as"),
         ("freeze --until 2020-01-01T00:00:00Z", 1, "would be over already"),
-        ("unfreeze nope", 1, '"nope" not found; `rollout get freezes` shows which there are'),
+        ("unfreeze nope", 1, '"nope" not found; `rollout get freezes` lists those that exist'),
     ],
 )
 def test_what_cannot_be_done_changes_nothing_and_says_what_to_do(

@@ -320,7 +320,7 @@ def test_removals_say_who_loses_it_and_what_holds_the_others() -> None:
         "    STAGE      CLUSTERS   ADD   UPDATE   KEEP   AT ONCE   MAY FAIL   RIGHT AWAY",
         "    the rest   4          0     0        4      all       any        -",
         "  1 cluster would lose it right away: a",
-        "  2 clusters selected no more would keep it for now: b, c",
+        "  2 clusters, no longer selected, would keep it for now: b, c",
         "    RemovalBrake: too many",
         "  will not finish: Paused: not until somebody resumes it",
         "",

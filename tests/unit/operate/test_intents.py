@@ -160,13 +160,13 @@ def test_an_undo_names_what_is_taken_back_and_what_is_given_for_it() -> None:
     again = operate.undo(story.hub, WEB, BEN)
     numbered = operate.undo(story.hub, WEB, BEN, to=1)
 
-    assert told.message == f"undone: revision {revision} is taken back"
+    assert told.message == f"undone: revision {revision} is rolled back"
     assert again.message.startswith("undone already by ann (unverified)")
     assert numbered.changed
     found = notes(story.hub)
     assert found[names.UNDO] == revision
     assert (
-        numbered.message == f"undone: revision {revision} is taken back, to {found[names.UNDO_TO]}"
+        numbered.message == f"undone: revision {revision} is rolled back, to {found[names.UNDO_TO]}"
     )
 
 

@@ -226,7 +226,7 @@ def test_explain_names_what_refused_a_cluster_and_the_rank_of_the_others() -> No
 
     assert [str(e) for e in found] == [
         "a: selected; rank 1, total 200 (Balance 100 x 1, Steady 100 x 1)",
-        "b: not selected: the cut came before it; rank 2, total 100 (Balance 100 x 1, Steady 0 x 1)",
+        "b: not selected: it ranks below the last cluster that numberOfClusters allows; rank 2, total 100 (Balance 100 x 1, Steady 0 x 1)",
         "c: refused by Predicate: label env is 'dev'",
         "d: refused by TaintToleration: the taint k:NoSelect is not tolerated",
     ]
