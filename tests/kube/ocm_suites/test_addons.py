@@ -301,7 +301,7 @@ def an_edit_group_by_group(desk: Hands) -> None:
     assert has_lasted(desk, began, 3)
 
 
-def test_the_upgrade_table(desk: Hands, leader: Process) -> None:
+def test_an_upgrade_goes_as_ocms_own_test_asks(desk: Hands, leader: Process) -> None:
     """Rows 1 to 11 of the add-on manager's upgrade test, in one story."""
     desk.add(typed("update", "test2"), addon("default", placements=[installed_at()]))
 

@@ -189,7 +189,9 @@ def test_a_failure_within_budget_lets_the_next_begin_at_its_deadline(
     suite.is_rolled_out("False")
 
 
-def test_without_clusters(hub: KubeHub, profile: str) -> None:
+def test_a_workload_without_clusters_is_complete_in_profile_ocm_alone(
+    hub: KubeHub, profile: str
+) -> None:
     suite = Suite(hub, profile, 0)
     suite.deploy()
     suite.is_rolled_out("True" if suite.is_ocm else "False")  # row O6

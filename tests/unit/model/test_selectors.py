@@ -147,7 +147,7 @@ def test_the_same_claim_may_have_no_empty_name() -> None:
         ("a." * 127 + "a/x", False),
     ],
 )
-def test_label_keys(key: str, valid: bool) -> None:
+def test_a_label_key_is_accepted_as_kubernetes_accepts_it(key: str, valid: bool) -> None:
     assert is_label_key(key) is valid
 
 
@@ -155,7 +155,7 @@ def test_label_keys(key: str, valid: bool) -> None:
     ("value", "valid"),
     [("", True), ("a", True), ("x" * 63, True), ("x" * 64, False), ("a b", False), ("a.", False)],
 )
-def test_label_values(value: str, valid: bool) -> None:
+def test_a_label_value_is_accepted_as_kubernetes_accepts_it(value: str, valid: bool) -> None:
     assert is_label_value(value) is valid
 
 

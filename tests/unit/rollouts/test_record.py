@@ -138,7 +138,7 @@ def test_what_is_written_is_what_is_read(head: Head, pages: list[dict[str, Line]
     assert read_record(reversed(through_the_hub)) == Record(head, lines, places)
 
 
-def test_microseconds_survive() -> None:
+def test_a_record_keeps_microseconds() -> None:
     at = T0 + timedelta(microseconds=1)
     known = Standing(cluster="a", revision="r", touched=at, health=Health.SUCCEEDED, since=at)
 

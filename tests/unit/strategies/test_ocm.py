@@ -220,7 +220,9 @@ def rows(*tables: str) -> list[Any]:
     ("asked", "grouped", "known", "expected"),
     rows(UPSTREAM, SURPRISES, CLASSIFIED, RECHECKED, MANDATORY, REFUSED),
 )
-def test_the_library_answers(asked: str, grouped: str, known: str, expected: str) -> None:
+def test_the_answer_is_that_of_ocms_library(
+    asked: str, grouped: str, known: str, expected: str
+) -> None:
     answer = decide(strategy(asked), groups(grouped), records(known), NOW)
 
     assert shown(answer) == expected
