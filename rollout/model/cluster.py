@@ -57,7 +57,7 @@ class ClusterSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSetBinding:
-    """Lets placements of one namespace see one set. Valid when the set named like it exists."""
+    """Lets placements of one namespace see one set. Valid when a ManagedClusterSet of the same name exists."""
 
     namespace: str
     name: str

@@ -37,7 +37,7 @@ class RollbackMode(Enum):
 
 
 LONGEST_OVERRIDE = timedelta(hours=24)
-"""Of an override of calendars only the last so long counts."""
+"""The longest override of calendars. If one ends later, only its last 24 hours count."""
 PAST_CALENDARS = "past all calendars"
 """How it is said that a person overrides them."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from rollout.model.kinds import Obj
 
 PUBLISHER = "rollout-engine.io"
-"""Who we are there. What names anybody else is never changed."""
+"""The publisher name on our objects. An object with another publisher's name is never changed."""
 SLICE_SIZE = 100
 """The most clusters of one PlacementDecision, by its definition."""
 

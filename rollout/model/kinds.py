@@ -47,7 +47,7 @@ class Kind:
 
 
 DEFAULT_NAMESPACE = "default"
-"""That of what says none."""
+"""The namespace of an object that names none."""
 _CLUSTER = "cluster.open-cluster-management.io"
 _WORK = "work.open-cluster-management.io"
 _ADDON = "addon.open-cluster-management.io"
@@ -151,8 +151,8 @@ SHARED_DECISION = Kind(
     "PlacementDecision", "placementdecisions", _MULTICLUSTER, "v1alpha1", has_status=False
 )
 CLUSTER_PROFILE = Kind("ClusterProfile", "clusterprofiles", _MULTICLUSTER, "v1alpha1")
-"""Of SIG Multicluster, and written for others to read. The first has the name of OCM's kind, so
-neither is one that people ask for by its name."""
+"""Kinds of SIG Multicluster, written for other tools. SHARED_DECISION has the same name as OCM's kind,
+so neither can be named on the command line."""
 
 WORKLOADS = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
 """The kinds that are rolled out."""

@@ -74,8 +74,8 @@ class Delivery:
 class Notification:
     """One thing that people are told on one channel.
 
-    ``about`` says what of the revision it tells of, where a trigger can have several. ``id`` is the same
-    on every attempt, and that of no other event. ``advice`` are the commands that somebody may want next.
+    ``about`` tells notifications of one trigger and revision apart. ``id`` is the same on every
+    attempt, and unique to the event. ``advice`` are the commands that somebody may want next.
     """
 
     ref: Ref

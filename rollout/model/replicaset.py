@@ -30,7 +30,7 @@ class GroupRef:
 class RolloutSpec:
     """A rolloutStrategy, parsed. ``deadline`` None waits for ever. ``concurrency`` None is unset.
 
-    Raises: ConfigError for a value that no rollout could keep to; what is decoded never has one.
+    Raises: ConfigError for an invalid value; a decoded spec never has one.
     """
 
     type: str = "All"  # All | Progressive | ProgressivePerGroup, or a plugin's name

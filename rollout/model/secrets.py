@@ -25,7 +25,7 @@ _DIGITS = 8
 _MASK = re.compile(r"\*\*\* \([0-9a-f]{8}\)\Z")
 _BARE = "***"
 _COPIES = ("last-applied", "-configuration")
-"""How names of annotations end that hold a whole object once more."""
+"""Annotations whose names end so hold a second copy of the whole object."""
 _SHORTEST = 4
 """Shorter values are not looked for in texts: they would be found in every other word."""
 _KINDS = ("Secret", "secrets")

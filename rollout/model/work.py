@@ -99,9 +99,9 @@ def work_labels(
 
 
 def names_another_owner(work: Work, owner: str) -> bool:
-    """Whether a work of this owner says that it is another one's, or nobody's though we wrote it.
+    """Whether this work names another owner, or no owner although it has the name that we give works.
 
-    One with a name that OCM gave it never said anything in our annotation.
+    Works that OCM named have no owner annotation, so its absence means nothing there.
     """
     labelled = work.labels.get(names.WORK_OWNER_LABEL)
     expected = owner_label(*owner.split("/", 1))

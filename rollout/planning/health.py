@@ -111,7 +111,8 @@ class HealthPlanner:
         ref = Ref(MANAGED_CLUSTER, key)
         conditions = read_conditions((cluster.raw.get("status") or {}).get("conditions"))
         heard, blind = view.heard_at(key), view.blind_since()
-        seen_until = now if blind is None else min(now, blind)  # nobody was silent for lack of ears
+        # while we were not watching, a cluster's silence does not count
+        seen_until = now if blind is None else min(now, blind)
         expires = None if heard is None else heard + grace_of(cluster)
         expired = CLUSTER_ACCEPTED in conditions and expires is not None and expires <= seen_until
         available = conditions.get(CLUSTER_AVAILABLE)

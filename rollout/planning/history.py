@@ -42,7 +42,7 @@ def to_keep(
 
 
 def _lost(workload: ReplicaSetWorkload, kept: Mapping[str, Revision]) -> Iterator[str]:
-    """Contents of now that clusters were given, and that are kept no more."""
+    """Present contents that clusters were given and that are no longer kept as RolloutRevisions."""
     missing = set(workload.contents.contents.values()) - kept.keys()
     for cluster, content in workload.contents.contents.items() if missing else ():
         owner = workload.members.get(cluster)

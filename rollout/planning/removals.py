@@ -292,7 +292,7 @@ def _leaving_status(replicaset: ReplicaSet, message: str, now: datetime) -> Patc
 
 
 def _still_there(workload: ReplicaSetWorkload, is_available: Callable[[str], bool]) -> str:
-    """Whose works still stand, and on whom that hangs."""
+    """The clusters whose works still exist, and what each deletion waits for."""
     clusters = workload.clusters
     named = ", ".join(
         f"{cluster} ({_why_there(workload, cluster, is_available)})" for cluster in clusters[:3]

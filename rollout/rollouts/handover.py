@@ -89,11 +89,12 @@ def ended(standings: Iterable[Standing], timing: Timing, now: datetime) -> dict[
 
 
 def _broken(clusters: Iterable[str], lines: Mapping[str, Line], now: datetime) -> dict[str, Line]:
-    """Of these clusters success that was still to soak, and failure that was not final, where they are
-    gone, or stamped otherwise than before. Since when, nobody knows: it may not have lasted for long enough
+    """Of these clusters, those whose success has not soaked, or whose failure is not final, and is gone or
+    has another stamp than before. Nobody knows since when, so it may not have lasted long enough
     (rows 7, 8).
-    So it is where somebody changed what the write brought. Other content says nothing: an older revision with
-    a cluster's own configurations over it cannot be told from others by a new process.
+
+    The same holds for a success if somebody changed what the write brought. Other content alone says
+    nothing: a new process cannot tell an older revision with a cluster's own configurations from others.
     """
     found: dict[str, Line] = {}
     for cluster in clusters:
@@ -119,8 +120,8 @@ def _broken(clusters: Iterable[str], lines: Mapping[str, Line], now: datetime) -
 def _unwritten(
     terms: Terms, present: Iterable[Line], timing: Timing, head: Head, now: datetime
 ) -> dict[str, Line]:
-    """Touches that a process did not live to write down. On other terms they would be taken for drift,
-    and what they were to take back would count as if it were still there.
+    """Touches that an earlier process made but did not record before it ended. On other terms they would
+    be taken for drift, and what they were to roll back would count as still present.
     """
     found: dict[str, Line] = {}
     for line in present:

@@ -117,8 +117,8 @@ class Head:
 
     @property
     def life(self) -> str:
-        """What tells this time of the revision from earlier ones, if it was rolled out before: its gates
-        and analyses are asked anew each time. It is "" where the record does not say when it began.
+        """Tells this rollout of the revision from earlier ones of the same revision, because its gates and
+        analyses are asked anew each time. It is "" if the record does not say when the rollout began.
         """
         return f"{rfc3339_micro(self.began)} " if self.began is not None else ""
 

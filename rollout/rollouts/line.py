@@ -208,10 +208,11 @@ def _seen(line: Line, seen: Observation | None, course: Course, now: datetime) -
 
 
 def _not_brought(line: Line) -> Line:
-    """Nothing can be brought to it, so it fails without having been touched.
+    """Nothing can be written to the cluster, so it fails without having been touched.
 
-    Once it can be, it waits for that like others; what was known of it is not forgotten over that: a cluster
-    that had finally failed on an older revision would come back into flight, and its touch need no slot.
+    As soon as something can be written to it, it waits for its turn as others do. What was known of it is
+    kept until then: otherwise a cluster that had finally failed on an older revision would be in flight
+    again, and its touch would need no slot.
     """
     if line.cause == NOT_BROUGHT:
         return line

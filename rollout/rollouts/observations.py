@@ -99,8 +99,8 @@ def _silent(standing: Standing, now: datetime) -> Standing:
 
 
 def silenced(standing: Standing, now: datetime) -> Standing:
-    """The standing from when nothing is heard of the cluster any more: of what it said before, only why it
-    finally failed still holds.
+    """The standing of a cluster of which nothing is heard from now on. Of what it said before, only the
+    reason of a final failure is kept.
     """
     reason = standing.reason if standing.verdict else ""
     return replace(standing, health=Health.SILENT, since=now, reason=reason)

@@ -17,8 +17,8 @@ from rollout.strategies.base import Selection, select
 from rollout.strategies.stages import is_ordered
 
 UNTOLD = timedelta(seconds=5)
-"""Decisions that this engine writes are half written while it writes them: nothing is done on them
-then, but people are told only when it lasts for so long."""
+"""While this engine writes decisions, they are incomplete, and nothing is done on them. People are told
+of that only if it lasts longer than this."""
 
 
 @dataclass(frozen=True, slots=True)

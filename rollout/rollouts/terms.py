@@ -212,12 +212,15 @@ def relevant_outages(
     standings: Iterable[Standing] | None,
     now: datetime,
 ) -> tuple[tuple[datetime, datetime], ...]:
-    """Outages of this process and of those before: those that are not over, and those before which a
-    cluster was touched that is still on its way (``standings``; None: these are not known yet, since lines
-    that the record has lost are to be read from works).
+    """The outages, of this process and of earlier ones, that still matter: those that are not over, and
+    those that ended after a cluster was touched that is still on its way.
 
-    So many are remembered; then those become one between which the least time passed: a deadline is
-    rather late than early (R8).
+    If there are more than `OUTAGES_KEPT`, the two with the least time between them become one: a
+    deadline may come late, but never early (R8).
+
+    Args:
+        standings: None if they are not known yet, since lines that the record has lost are to be read
+            from works. Then every outage matters.
     """
     open_since = min((s.touched for s in standings or () if is_open(s)), default=None)
     merged = joined(

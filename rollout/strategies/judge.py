@@ -87,7 +87,7 @@ def _on_its_revision(standing: Standing, timing: Timing, now: datetime) -> Judge
     blind = timing.blind_since
     if blind is None:
         return _by_the_clock(standing, timing, now)
-    # Time stands still until it is known again what happened meanwhile: it alone changes nothing.
+    # While the fleet is out of sight, time stands still: no phase changes because of time alone.
     return _by_the_clock(standing, timing, min(now, blind))._replace(until=None)
 
 

@@ -80,10 +80,11 @@ def passed_by(
     unrendered: Collection[str],
     shut: Shut,
 ) -> frozenset[str]:
-    """The clusters that OCM's rules are not to see, since they would hold a place that nobody fills.
+    """The clusters that OCM's rules are not shown: they would hold a place that nobody fills.
 
-    Those of mandatory groups they see: nothing comes after such a group before each of its clusters has it.
-    So it is with every group of a rollout by group, for clusters that are only shut.
+    Clusters of mandatory groups are shown, because nothing comes after such a group until each of its
+    clusters has the revision. Clusters that are only shut are left out in a rollout of type Progressive
+    alone: in a rollout by group, later groups wait for them.
     """
     if not unrendered and not shut.waits:
         return frozenset()
