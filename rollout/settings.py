@@ -276,7 +276,7 @@ def address(text: str) -> tuple[str, int] | None:
         return None
     found = _ADDRESS.match(text)
     if found is None or int(found[3]) > 65_535:
-        raise ValueError(f"{text!r} is no address: write host:port or :port")
+        raise ValueError(f"{text!r} is not an address: write host:port or :port")
     return found[1] or found[2] or "", int(found[3])
 
 

@@ -113,7 +113,7 @@ def check_filter(
 def sample_crossing(gate: str = "before:rest=mine") -> AtGate:
     """A rollout that stands at this gate, written as in the annotation."""
     found = parse_gate(gate)
-    assert found is not None, f"{gate!r} is no gate: write before:GROUP=KIND/ARGUMENT"
+    assert found is not None, f"{gate!r} is not a gate: write before:GROUP=KIND/ARGUMENT"
     stage = Stage("rest", "the rest", groups=(Group(0, "", ("cluster-00", "cluster-01")),))
     return AtGate(
         workload=Ref(REPLICA_SET, "default/sample"),

@@ -215,7 +215,7 @@ def _syntax(item: Item, path: str, text: object) -> list[Finding]:
     problem = expressions.program(text).problem or ""
     if not _SYNTAX.search(problem):
         return []  # what else is wrong with it may be about variables that only agents have
-    message = f"{text!r} is no CEL: {_first_line(problem)}"
+    message = f"{text!r} is not valid CEL: {_first_line(problem)}"
     return [item.error(path, message, "write an expression about object")]
 
 
@@ -303,7 +303,7 @@ def _addresses(world: World) -> Iterator[Finding]:
                 if isinstance(address, str) and not address.startswith(_ASKED_AT):
                     yield item.warning(
                         f"spec.metrics[{i}].provider.{kind}.{field}",
-                        f"{address!r} is no address that can be asked",
+                        f"{address!r} is not an address that can be asked",
                         "begin it with http:// or https://",
                     )
 

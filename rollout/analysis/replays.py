@@ -123,7 +123,7 @@ class DecisionLogIndex:
             line = _decode(text)
         except msgspec.DecodeError as error:
             where = f"{self._path}:{self._lines}"
-            raise ConfigError(f"{where}: is no line of a decision log: {error}") from None
+            raise ConfigError(f"{where}: is not a line of a decision log: {error}") from None
         self._found.setdefault(line.workload, []).append(
             LoggedDecision(
                 number=self._lines,

@@ -97,7 +97,7 @@ def standing_line(standing: ZoneStanding) -> str:
         return f"{standing.zone or 'all zones'}   {said}{members}"
     if zone is None or opening is None:
         named = ", ".join(standing.clusters[:3]) + (" ..." if len(standing.clusters) > 3 else "")
-        said = f"{standing.zone!r} is no time zone" if standing.zone else "no time zone is known"
+        said = f"{standing.zone!r} is not a time zone" if standing.zone else "no time zone is known"
         return f"UnknownTimeZone: {said}; closed: {named}"
     if opening.is_open:
         return f"{standing.zone}   open; {change_text(opening, zone)}{members}"

@@ -285,7 +285,7 @@ def _resolved(event: yaml.ScalarEvent, line: int) -> Any:
     if wanted is None:
         raise _Refused(line, "a tag (!) is not supported: put it in quotes if text is meant")
     if not isinstance(value, wanted) or (kind != "bool" and isinstance(value, bool)):
-        raise _Refused(line, f"the value is no {kind}")
+        raise _Refused(line, f"the value is not a valid {kind}")
     return value
 
 
@@ -300,7 +300,7 @@ def _plain(text: str, line: int) -> Any:
         if _FLOAT.match(text):
             return _number(text, line)
         if _NO_NUMBER.match(text):
-            raise _Refused(line, f"{text} is no JSON number: put it in quotes if text is meant")
+            raise _Refused(line, f"{text} is not a JSON number: put it in quotes if text is meant")
     return text
 
 
@@ -361,7 +361,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(name: str) -> Any:
-    raise _Refused(0, f"{name} is no JSON number")
+    raise _Refused(0, f"{name} is not a JSON number")
 
 
 _JSON = json.JSONDecoder(

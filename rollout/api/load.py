@@ -162,7 +162,7 @@ def load_text(text: str, name: str) -> tuple[list[Document], list[LoadError]]:
             errors += [LoadError(f"{name}:{f.line}", f.message) for f in parsed.faults]
         elif not isinstance(parsed.value, dict):
             if parsed.value is not None:
-                message = "is no object with apiVersion, kind and metadata"
+                message = "is not an object with apiVersion, kind and metadata"
                 errors.append(LoadError(f"{name}:{parsed.line}", message))
         else:
             for obj, line, within in _expanded(parsed):
@@ -175,7 +175,7 @@ def load_text(text: str, name: str) -> tuple[list[Document], list[LoadError]]:
                         )
                     )
                 else:
-                    message = "an item of this list is no object"
+                    message = "an item of this list is not an object"
                     errors.append(LoadError(f"{name}:{line}", message))
     return documents, errors
 

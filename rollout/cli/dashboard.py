@@ -216,7 +216,7 @@ def _host_and_port(address: str) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
     number = parse_digits(port, most=5)
     if number is None or number > _HIGHEST_PORT:
-        raise ConfigError(f"{address!r} is no address such as 0.0.0.0:8080")
+        raise ConfigError(f"{address!r} is not an address such as 0.0.0.0:8080")
     return host.strip("[]"), number
 
 

@@ -18,7 +18,9 @@ from rollout.operate.applying import in_order
     "words", metavar="[KIND NAME... | KIND/NAME...]", nargs=-1, shell_complete=complete_kind
 )
 @files_option(required=False)
-@click.option("--ignore-not-found", is_flag=True, help="An object that does not exist is no error.")
+@click.option(
+    "--ignore-not-found", is_flag=True, help="An object that does not exist is not an error."
+)
 @namespace_option
 @shared
 def delete(

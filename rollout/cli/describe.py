@@ -205,5 +205,7 @@ def history_lines(found: History) -> list[str]:
     else:
         told = text_table((*header[1:], "CONFIGURATIONS"), (row[1:] for row in rows))
     if found.unknown:
-        told.append(f"{found.unknown} clusters carry something that is no revision of {found.key}")
+        told.append(
+            f"{found.unknown} clusters carry something that is not a revision of {found.key}"
+        )
     return told

@@ -246,11 +246,11 @@ def _workload_kind(word: str) -> Kind:
     if kind is None:
         meant = _nearest_kind(word)
         hint = f"did you mean {meant}? " if meant else ""
-        raise click.UsageError(f"{word!r} is no kind of workload; {hint}{NAME_ONE}")
+        raise click.UsageError(f"{word!r} is not a workload kind; {hint}{NAME_ONE}")
     if kind not in WORKLOADS:
         kinds = " or a ".join(each.name for each in WORKLOADS)
         raise click.UsageError(
-            f"a {kind.name} is no workload: name a {kinds} (mwrs NAME, cma NAME)"
+            f"a {kind.name} is not a workload: name a {kinds} (mwrs NAME, cma NAME)"
         )
     return kind
 

@@ -125,7 +125,7 @@ def kept_plan(path: Path) -> tuple[str, tuple[str, ...], str]:
         return str(kept["fingerprint"]), tuple(map(str, kept["paths"])), str(kept["namespace"])
     except (ValueError, KeyError, TypeError, ConfigError):
         raise ConfigError(
-            f"{path} is no plan: `rollout plan -f PATH --out {path}` makes one"
+            f"{path} is not a plan: `rollout plan -f PATH --out {path}` makes one"
         ) from None
 
 

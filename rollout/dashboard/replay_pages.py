@@ -99,7 +99,7 @@ class ReplayPages:
     def _as_of(self, ref: Ref, decision: LoggedDecision) -> ReplayedRollout:
         found = self._ask(lambda index: index.as_of(str(ref), decision.number))
         if found is None:
-            raise Gone(f"line {decision.number} of the log is no decision of {ref}")
+            raise Gone(f"line {decision.number} of the log is not a decision of {ref}")
         return found
 
     def _ask(self, question: Callable[[DecisionLogIndex], T]) -> T:

@@ -119,7 +119,7 @@ def _skip(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
 def _undo(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
     number = parse_digits(call.number)
     if call.number and number is None:
-        raise ConfigError(f"back to revision {call.number[:20]!r}: that is no number, such as 3")
+        raise ConfigError(f"back to revision {call.number[:20]!r}: that is not a number, such as 3")
     return [operate.undo(hub, call.workload, who, number, shown=call.shown)]
 
 

@@ -246,7 +246,7 @@ class Closings:
 
 
 def _unknown(calendar: Ref, zone: str) -> Wait:
-    said = f"{zone!r} is no time zone" if zone else "its time zone is not known"
+    said = f"{zone!r} is not a time zone" if zone else "its time zone is not known"
     return Wait(Reason.UNKNOWN_TIME_ZONE, f"{calendar}: {said}; the cluster stays closed")
 
 

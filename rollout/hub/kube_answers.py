@@ -185,7 +185,7 @@ def broken_said(error: BaseException) -> str:
     match error:
         case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
             raise ConfigError(
-                f"the API server's address is no URL: {short(str(error))}; one such as "
+                f"the API server's address is not a URL: {short(str(error))}; one such as "
                 "https://HOST:6443 is accepted"
             ) from error
         case aiohttp.ClientConnectorDNSError():

@@ -250,7 +250,7 @@ class ObjectDecoder:
         try:
             line = _line(raw)
         except _NO_JSON as error:
-            raise Unavailable(f"watch {kind.plural}: a line is no event: {error}") from error
+            raise Unavailable(f"watch {kind.plural}: a line is not an event: {error}") from error
         if line.type == "ERROR":
             return bytes(line.object)
         obj = self.object(kind, line.object)
@@ -355,7 +355,7 @@ def _plain(
 def version_number(said: object) -> int:
     """A resourceVersion as a number. Raises: Unavailable where it is none."""
     if not isinstance(said, str) or not (said.isascii() and said.isdigit()):
-        raise Unavailable(f"read a resourceVersion: {said!r} is no number")
+        raise Unavailable(f"read a resourceVersion: {said!r} is not a number")
     return int(said)
 
 

@@ -212,7 +212,7 @@ def _check_metadata(ref: Ref, meta: Obj, old: Obj) -> None:
         )
         if bad:
             raise Invalid(
-                f"cannot write {ref}: metadata.labels: {bad[0]!r} or its value is no label"
+                f"cannot write {ref}: metadata.labels: {bad[0]!r} or its value is not a valid label"
             )
     annotations = meta.get("annotations")
     if annotations and annotations is not old.get("annotations") and not _strings(annotations):

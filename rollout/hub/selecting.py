@@ -32,7 +32,7 @@ def _requirement(part: str) -> Requirement:
     else:
         raise Invalid(f"{part!r} is not a label selector: write key=value, key in (a,b) or key")
     if not is_label_key(requirement.key) or not all(map(is_label_value, requirement.values)):
-        raise Invalid(f"{part!r} is not a label selector: its key or a value is no label")
+        raise Invalid(f"{part!r} is not a label selector: its key or a value is not a valid label")
     return requirement
 
 

@@ -238,7 +238,7 @@ class SqliteHub(EmbeddedVerbs):
             obj = self._decoder.object(kind, row.body)
         except Unavailable as fault:
             raise ConfigError(
-                f"the state file is damaged: {row.kind} {row.key} is no object"
+                f"the state file is damaged: {row.kind} {row.key} is not an object"
             ) from fault
         return Event(Ref(kind, row.key), Change(row.change), obj, row.version)
 

@@ -54,17 +54,17 @@ def _length(value: Any) -> int:
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise CelError(f"a {type_name(value)} is no number")
+        raise CelError(f"a {type_name(value)} is not a number")
     try:
         return float(value)
     except (ValueError, OverflowError):
-        raise CelError(f"{shortened(str(value), 40)!r} is no number") from None
+        raise CelError(f"{shortened(str(value), 40)!r} is not a number") from None
 
 
 def _integer(value: Any) -> int:
     number = _number(value)
     if not math.isfinite(number) or abs(number) >= 2**63:
-        raise CelError(f"{number} is no whole number")
+        raise CelError(f"{number} is not a whole number")
     return int(number)
 
 

@@ -59,7 +59,7 @@ def go_json(value: Any) -> str:
             return "[" + ",".join(map(go_json, value)) + "]"
         case dict():
             return _object(value)
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def _object(value: Obj) -> str:
@@ -86,7 +86,7 @@ def _escaped(match: re.Match[str]) -> str:
 def _number(value: float) -> str:
     """As Go's strconv does: shortest digits, an exponent below 1e-6 and from 1e21 on."""
     if not math.isfinite(value):
-        raise TypeError(f"{value} is no JSON")
+        raise TypeError(f"{value} is not JSON")
     size = abs(value)
     if size != 0 and (size < 1e-6 or size >= 1e21):
         digits, _, exponent = f"{value!r}".partition("e")

@@ -137,7 +137,7 @@ def _conditions(state: CalendarState) -> list[Condition]:
         count = sum(zone.clusters for zone in unknown)
         named = ", ".join(repr(zone.name) for zone in unknown[:5])
         closed = "1 cluster is" if count == 1 else f"{count} clusters are"
-        text = f"{closed} closed: {named} is no time zone"
+        text = f"{closed} closed: {named} is not a time zone"
         zones = Condition(
             UNKNOWN_TIME_ZONE, "True", "ClustersClosed", text, observed_generation=generation
         )

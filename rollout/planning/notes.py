@@ -145,7 +145,7 @@ def cleared_notes(
     were ``edited`` see `repair_notes`.
     """
     told = {page for pages in edited for page in pages}
-    text = "RolloutRecord {} was no page of this workload; it is deleted and written anew"
+    text = "RolloutRecord {} was not a page of this workload; it is deleted and written anew"
     return [
         Note(ref, "RecordRepaired", text.format(write.ref.name), warning=True)
         for write in cleared
@@ -156,7 +156,7 @@ def cleared_notes(
 def occupant_note(ref: Ref, revision: Ref, occupant: Occupant) -> Note:
     """A note on what has the name of a revision and is none, where it makes way (S18)."""
     writer = f" and was written by {occupant.writer}" if occupant.writer else ""
-    text = f"RolloutRevision {revision.name} was no revision of this workload{writer}"
+    text = f"RolloutRevision {revision.name} was not a revision of this workload{writer}"
     return Note(ref, "RevisionRepaired", f"{text}; it is deleted and written anew", warning=True)
 
 

@@ -71,7 +71,7 @@ class HttpClient:
         try:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise UnmeasuredError("the answer is no JSON") from error
+            raise UnmeasuredError("the answer is not JSON") from error
 
     async def _follow(self, request: MetricRequest) -> bytes:
         url = URL(request.url)
@@ -164,7 +164,7 @@ def _words(error: aiohttp.ClientError) -> str:
         case aiohttp.ClientPayloadError():
             return "the answer was cut off"
         case aiohttp.InvalidURL():
-            return "the address is no URL"
+            return "the address is not a URL"
     return f"it does not speak HTTP: {type(error).__name__}"
 
 

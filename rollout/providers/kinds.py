@@ -93,7 +93,7 @@ def _value(answer: object) -> object:
 
 def _number(text: object) -> float:
     if not isinstance(text, str):
-        raise TypeError(f"{text!r} is no number as Prometheus writes them")
+        raise TypeError(f"{text!r} is not a number as Prometheus writes them")
     return {"+Inf": math.inf, "-Inf": -math.inf}.get(text) or float(text)
 
 

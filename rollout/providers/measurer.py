@@ -109,7 +109,7 @@ class ProviderMeasurer:
             if (text := whole(shown)) != shown:
                 shown, value = text, json.loads(text)
         except (TypeError, ValueError, RecursionError):
-            shown, error = "", error or "the result is no JSON"
+            shown, error = "", error or "the result is not JSON"
         error = whole(without(secrets.values(), error))
         if not error and any(secret in shown for secret in filter(None, secrets.values())):
             error = "the result repeats a Secret"

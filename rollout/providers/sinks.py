@@ -134,7 +134,7 @@ def _key_bytes(key: str) -> bytes:
     try:
         return base64.b64decode(key.removeprefix(_BASE64_KEY), validate=True)
     except binascii.Error as error:
-        raise UnmeasuredError(f"the key begins with {_BASE64_KEY} and is no base64") from error
+        raise UnmeasuredError(f"the key begins with {_BASE64_KEY} and is not base64") from error
 
 
 _HEADS = {

@@ -62,7 +62,7 @@ def hold_of(configs: Configs, missed: Mapping[Resource, str], *, as_ocm: bool) -
     """
     for ref in (config.ref for config in configs if not config.spec_hash):
         if ref.resource.group in NO_CONFIGURATIONS:
-            message = f"{ref}: objects of its group are no configurations; refer to another kind"
+            message = f"{ref}: objects of its group are not configurations; refer to another kind"
         elif ref.resource in missed:
             message = f"{ref} cannot be read: {missed[ref.resource]}"
         elif as_ocm:

@@ -196,7 +196,7 @@ def _body(request: Request) -> Obj:
         said = str(error) if isinstance(error, json.JSONDecodeError) else type(error).__name__
         raise Refusal(400, f"failed to unmarshal placement JSON: {said}") from None
     if not isinstance(obj, dict):
-        raise Refusal(400, "failed to unmarshal placement JSON: it is no object")
+        raise Refusal(400, "failed to unmarshal placement JSON: it is not an object")
     meta = obj.get("metadata")
     meta = meta if isinstance(meta, dict) else {}
     named = {

@@ -238,7 +238,7 @@ def read_log(path: Path) -> Iterator[tuple[int, DecisionLine]]:
                 yield number, _decoder.decode(text)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise ConfigError(
-                    f"{path}:{number}: is no line of a decision log: {error}"
+                    f"{path}:{number}: is not a line of a decision log: {error}"
                 ) from None
 
 

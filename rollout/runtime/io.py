@@ -204,9 +204,9 @@ def call(verbs: Writes[T], write: Write) -> T:
         case RemoveFinalizer():
             return verbs.patch(write.ref, write.changes, write.version)
         case Measure():
-            raise TypeError(f"measure {write.ref}: that is no request; `AnalysisIo` does it")
+            raise TypeError(f"measure {write.ref}: that is not a request; `AnalysisIo` does it")
         case Deliver():
-            raise TypeError(f"deliver {write.ref}: that is no request; `NotificationIo` does it")
+            raise TypeError(f"deliver {write.ref}: that is not a request; `NotificationIo` does it")
 
 
 class InlineIo:

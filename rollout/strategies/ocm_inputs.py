@@ -82,17 +82,17 @@ def _int_or_string(value: object, at: str) -> int | str:
     whole = isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31
     if isinstance(value, str) or (whole and isinstance(value, int)):
         return value
-    raise ConfigError(f"cannot decode rolloutStrategy.{at}: {value!r} is no int-or-string")
+    raise ConfigError(f"cannot decode rolloutStrategy.{at}: {value!r} is not an int-or-string")
 
 
 def _refs(value: object, at: str) -> tuple[GroupRef, ...]:
     found = []
     for item in value if isinstance(value, list) else ():
         if not isinstance(item, Mapping):
-            raise ConfigError(f"cannot decode rolloutStrategy.{at}: {item!r} is no group")
+            raise ConfigError(f"cannot decode rolloutStrategy.{at}: {item!r} is not a group")
         index = _int_or_string(item.get("groupIndex"), at)
         if isinstance(index, str):
-            raise ConfigError(f"cannot decode rolloutStrategy.{at}: {index!r} is no group index")
+            raise ConfigError(f"cannot decode rolloutStrategy.{at}: {index!r} is not a group index")
         found.append(GroupRef(_text(item.get("groupName") or "", at), index))
     return tuple(found)
 

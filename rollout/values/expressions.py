@@ -38,7 +38,7 @@ def moved(host: str, image: str) -> str:
     host = host.rstrip("/")
     for what, text in (("registry", host), ("image", image)):
         if not text or len(text.split()) != 1 or text.split()[0] != text:
-            raise CelError(f"{text!r} is no {what}")
+            raise CelError(f"{text!r} is not a valid {what}")
     first, slash, rest = image.partition("/")
     has_registry = bool(slash) and ("." in first or ":" in first or first == "localhost")
     return f"{host}/{rest if has_registry else image}"

@@ -13,7 +13,7 @@ from rollout.values.rules import (
     ValueSetting,
 )
 
-_FAULTY = "it is no CEL (what it says is hidden, since it is for a Secret)"
+_FAULTY = "it is not valid CEL (what it says is hidden, since it is for a Secret)"
 
 
 def uncompiled(setting: ValueSetting, *, is_secret: bool = False) -> str | None:

@@ -137,7 +137,7 @@ def _item(step: str, path: ValuePath) -> Choice:
     if _is_index(step):
         return Choice("", step)
     raise PathError(
-        f"{path.text}: {step!r} is no item of the list: write the place of one that is there, [0], or one "
+        f"{path.text}: {step!r} is not an item of the list: write the place of one that is there, [0], or one "
         "of its fields, [name=app]; no rule adds an item"
     )
 

@@ -106,7 +106,7 @@ def test_a_generated_name_has_the_stem_and_five_more_characters(hub: EmbeddedHub
         pytest.param(Ref(MANIFEST_WORK, "c1/Web"), {}, id="upper case"),
         pytest.param(Ref(MANIFEST_WORK, "c1/" + "x" * 254), {}, id="name too long"),
         pytest.param(Ref(MANIFEST_WORK, "web"), {}, id="no namespace"),
-        pytest.param(Ref(MANIFEST_WORK, "a.b/web"), {}, id="namespace is no label"),
+        pytest.param(Ref(MANIFEST_WORK, "a.b/web"), {}, id="namespace is not a valid label"),
         pytest.param(Ref(MANAGED_CLUSTER, "ns/c1"), {}, id="namespace where there is none"),
         pytest.param(Ref(MANIFEST_WORK, "c1/"), {}, id="no name at all"),
         pytest.param(WORK, work(name="other"), id="another name inside"),

@@ -119,7 +119,7 @@ def test_a_cluster_of_an_unknown_zone_stays_closed_and_nobody_else_does() -> Non
 
     assert told.touched() == {"c01": 22 * HOUR}
     assert told.reason == "UnknownTimeZone"
-    assert "'Mars/Base' is no time zone" in told.message
+    assert "'Mars/Base' is not a time zone" in told.message
 
 
 def test_a_cluster_that_gets_a_zone_is_open_by_it() -> None:

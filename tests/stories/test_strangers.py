@@ -95,7 +95,7 @@ def test_a_revision_that_somebody_made_under_a_name_of_ours_makes_way_and_is_tol
     assert read_revision(story.hub.get(ref)) is not None
     (told,) = repairs(story, "RevisionRepaired")
     assert told == (
-        f"RolloutRevision {ref.name} was no revision of this workload and was written by mallory; "
+        f"RolloutRevision {ref.name} was not a revision of this workload and was written by mallory; "
         "it is deleted and written anew"
     )
 
@@ -276,7 +276,7 @@ def test_a_page_that_has_our_name_before_the_workload_exists_makes_way_and_is_to
     (owner,) = story.hub.get(ref)["metadata"]["ownerReferences"]
     assert owner["uid"] == story.hub.get(web)["metadata"]["uid"]
     assert repairs(story) == [
-        f"RolloutRecord {ref.name} was no page of this workload; it is deleted and written anew"
+        f"RolloutRecord {ref.name} was not a page of this workload; it is deleted and written anew"
     ]
 
 

@@ -180,7 +180,7 @@ def test_banners_say_what_is_wrong_and_are_fit_to_be_looked_at(
         expect(page.locator(".banner.hold")).to_contain_text("The hub is frozen by")
         for each in tmp_path.glob("state.db*"):
             with each.open("r+b") as file:
-                file.write(b"this is no state file " * 4000)
+                file.write(b"this is not a state file " * 4000)
         expect(page.locator(".banner.bad:visible")).to_contain_text("The hub cannot be read: ")
         assert page.evaluate(WIDER) <= 0
         page.add_script_tag(path=AXE)

@@ -16,7 +16,7 @@ def _instant(ctx: click.Context, param: click.Parameter, value: str | None) -> d
     found = parse_instant(value)
     if value is not None and found is None:
         raise click.BadParameter(
-            f'{value!r} is no instant such as "2026-11-21T08:00:00Z"', ctx, param
+            f'{value!r} is not an instant such as "2026-11-21T08:00:00Z"', ctx, param
         )
     return found
 

@@ -35,7 +35,7 @@ _KINDS = (
     + "."
 )
 
-GET_HELP += f"""{_KINDS} A word that is no kind is the name of a workload.
+GET_HELP += f"""{_KINDS} A word that is not a kind is the name of a workload.
 
 `rollout get NAME --watch` shows the workload NAME as a tree of stages, groups and clusters, until it is
 rolled out or has halted. Its exit codes are those of `rollout status`.

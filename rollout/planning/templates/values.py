@@ -151,7 +151,7 @@ def registries_of(text: str) -> tuple[RegistryMirror, ...]:
     try:
         found: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Unrenderable(f"the cluster's image registries are no JSON: {error}") from None
+        raise Unrenderable(f"the cluster's image registries are not JSON: {error}") from None
     listed = found.get("registries") if isinstance(found, dict) else None
     if (found is not None and not isinstance(found, dict)) or not (
         listed is None or isinstance(listed, list)
@@ -192,7 +192,7 @@ def _object(found: Any, text: str) -> Obj:
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _replaced(text: str, values: Mapping[str, str]) -> str:

@@ -107,9 +107,9 @@ def test_anchors_and_merges() -> None:
         ("x:\n  a: 1\n  a: 1\n", 3, "the key 'a' is there twice"),
         ("1: x\n'1': y\n", 2, "the key '1' is there twice"),
         ("b: &b a\na: 1\n*b : 2\n", 3, "the key 'a' is there twice"),
-        ("a: .inf\n", 1, ".inf is no JSON number: put it in quotes if text is meant"),
-        ("a: -.Inf\n", 1, "-.Inf is no JSON number: put it in quotes if text is meant"),
-        ("a: .nan\n", 1, ".nan is no JSON number: put it in quotes if text is meant"),
+        ("a: .inf\n", 1, ".inf is not a JSON number: put it in quotes if text is meant"),
+        ("a: -.Inf\n", 1, "-.Inf is not a JSON number: put it in quotes if text is meant"),
+        ("a: .nan\n", 1, ".nan is not a JSON number: put it in quotes if text is meant"),
         ("a: 1e999\n", 1, "1e999 is too large for a JSON number"),
         pytest.param(
             f"a:\n- {'9' * 5000}\n",
@@ -120,8 +120,8 @@ def test_anchors_and_merges() -> None:
         ("a: !!binary aGk=\n", 1, "a tag (!) is not supported: put it in quotes if text is meant"),
         ("a: !mine {}\n", 1, "a tag (!) is not supported: put it in quotes if text is meant"),
         ("a: !!set {}\n", 1, "a tag (!) is not supported: put it in quotes if text is meant"),
-        ("a: !!int x\n", 1, "the value is no int"),
-        ("a: !!int on\n", 1, "the value is no int"),
+        ("a: !!int x\n", 1, "the value is not a valid int"),
+        ("a: !!int on\n", 1, "the value is not a valid int"),
         (
             "a: *b\n",
             1,
@@ -264,7 +264,7 @@ def test_no_text_makes_it_raise(text: str) -> None:
     [
         ('{"a": 1,\n"a": 2}', 2, "the key 'a' is there twice"),
         ('{"a": {"b": 1,\n\n"b": 2}}', 3, "the key 'b' is there twice"),
-        ('{"a": NaN}', 1, "NaN is no JSON number"),
+        ('{"a": NaN}', 1, "NaN is not a JSON number"),
         ('{"a": 1e999}', 1, "1e999 is too large for a JSON number"),
         pytest.param(
             f'{{"a": {"9" * 5000}}}',

@@ -120,9 +120,15 @@ def test_the_items_of_a_typed_list_have_its_kind() -> None:
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("- a\n", LoadError("f.yaml:1", "is no object with apiVersion, kind and metadata")),
-        ("just text\n", LoadError("f.yaml:1", "is no object with apiVersion, kind and metadata")),
-        ("kind: List\nitems: [5]\n", LoadError("f.yaml:1", "an item of this list is no object")),
+        ("- a\n", LoadError("f.yaml:1", "is not an object with apiVersion, kind and metadata")),
+        (
+            "just text\n",
+            LoadError("f.yaml:1", "is not an object with apiVersion, kind and metadata"),
+        ),
+        (
+            "kind: List\nitems: [5]\n",
+            LoadError("f.yaml:1", "an item of this list is not an object"),
+        ),
         ("a: 1\na: 2\n", LoadError("f.yaml:2", "the key 'a' is there twice")),
     ],
 )

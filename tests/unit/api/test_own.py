@@ -48,7 +48,7 @@ UNCLEAR: dict[str, dict[str, Any]] = {
     "another decision": {"decision": "approve"},
     "a decision that is no text": {"decision": ["Approve"]},
     "a gate that is none": {"gate": "befor:west"},
-    "an end that is no instant": {"expires": "tomorrow"},
+    "an end that is not an instant": {"expires": "tomorrow"},
     "an end that is a number": {"expires": 17},
     "no revision": {"revision": None},
     "a revision that is no text": {"revision": [REV]},

@@ -111,7 +111,7 @@ def test_a_cluster_of_an_unknown_zone_is_named_and_others_are_shown(tmp_path: Pa
 
     result = run("calendar", "show", "business", "-f", EXAMPLE, "-f", str(tmp_path), *BERLIN_NIGHT)
 
-    assert "  UnknownTimeZone: 'Mars/Base' is no time zone; closed: mars" in result.stdout
+    assert "  UnknownTimeZone: 'Mars/Base' is not a time zone; closed: mars" in result.stdout
     assert "Europe/Berlin   open" in result.stdout
 
 
@@ -179,7 +179,7 @@ def test_a_calendar_that_cannot_be_read_any_more_is_shown_as_it_decides(tmp_path
     [
         (("show", "nope"), 'calendars "nope" not found'),
         (("show", "business", "--zone", "Mars"), "there is no time zone 'Mars'"),
-        (("list", "--at", "noon"), "'noon' is no instant"),
+        (("list", "--at", "noon"), "'noon' is not an instant"),
     ],
 )
 def test_what_was_typed_wrongly_is_said(words: tuple[str, ...], said: str) -> None:

@@ -376,7 +376,7 @@ def test_a_namespace_is_taken_from_the_name_in_every_place(state: Path) -> None:
         ("explain cluster default/c1", "a ManagedCluster has no namespace: write c1"),
         ("status cma default/x", "a ClusterManagementAddOn has no namespace: write x"),
         ("status mwrs a/b/c", "'a/b/c' is neither NAME nor NAMESPACE/NAME"),
-        ("status mwsr web", "'mwsr' is no kind of workload; did you mean mwrs? name one"),
+        ("status mwsr web", "'mwsr' is not a workload kind; did you mean mwrs? name one"),
         ("pause", "name one workload: NAME, NAMESPACE/NAME, mwrs NAME, or cma NAME"),
         ("status shop/web -n default", "'shop/web' is not in namespace default"),
         ("get placment fleet", "there is no kind 'placment'; did you mean placements?"),

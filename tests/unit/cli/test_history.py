@@ -71,7 +71,7 @@ def test_what_carries_no_revision_that_is_kept_is_counted() -> None:
     ) == [
         "NUMBER   REVISION   STATE     CLUSTERS   AGE",
         "1        abc        current   3          5m",
-        "2 clusters carry something that is no revision of default/web",
+        "2 clusters carry something that is not a revision of default/web",
     ]
 
 
@@ -82,7 +82,7 @@ def test_what_carries_no_revision_that_is_kept_is_counted() -> None:
         (("mwrs",), "name one workload: NAME, NAMESPACE/NAME, mwrs NAME, or cma NAME"),
         (
             ("placements", "a"),
-            "a Placement is no workload: name a ManifestWorkReplicaSet or a ClusterManagementAddOn",
+            "a Placement is not a workload: name a ManifestWorkReplicaSet or a ClusterManagementAddOn",
         ),
     ],
 )

@@ -240,7 +240,7 @@ def test_what_is_no_plan_is_refused(tmp_path: Path, state: Path) -> None:
     found = run("apply", "--plan", str(other), state=state)
 
     assert found.exit_code == 1
-    assert f"{other} is no plan: `rollout plan -f PATH --out {other}` makes one" in found.stderr
+    assert f"{other} is not a plan: `rollout plan -f PATH --out {other}` makes one" in found.stderr
 
 
 def test_a_plan_of_stdin_is_applied_with_the_same_on_stdin(

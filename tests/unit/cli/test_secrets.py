@@ -186,7 +186,7 @@ def test_an_expression_for_it_that_is_no_cel_is_not_quoted(
 
     found = told.run(verb, "-f", str(tmp_path / "wrong.yaml"), *clock)
 
-    assert "it is no CEL" in found.output
+    assert "it is not valid CEL" in found.output
     assert told.leaks() == []
 
 
@@ -203,7 +203,7 @@ def test_nor_is_one_for_it_where_it_stands_in_another_manifest(told: Told, tmp_p
     setting |= {"target": {"kind": "Bundle"}, "path": "/objects[0]/stringData/token"}
     path = write(tmp_path / "bundle.yaml", obj, rule)
 
-    assert "it is no CEL" in told.run("validate", "-f", path, code=1).output
+    assert "it is not valid CEL" in told.run("validate", "-f", path, code=1).output
     assert told.leaks() == []
 
 

@@ -280,7 +280,7 @@ def test_a_workload_that_is_not_there_has_failed(state: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["placement", "fleet"], "a Placement is no workload"),
+        (["placement", "fleet"], "a Placement is not a workload"),
         (["mwrs"], "name one workload"),
         (["mwrs", "a", "b"], "name one workload"),
         (["mwrs", "web", "--timeout", "soon"], "'soon' is not a duration"),

@@ -93,7 +93,7 @@ def test_a_log_that_goes_on_is_read_on_and_a_broken_one_says_where(
 
     assert before != after
     assert broken.status_code == 404
-    assert f"growing:{len(lines) + 1}: is no line of a decision log" in broken.text
+    assert f"growing:{len(lines) + 1}: is not a line of a decision log" in broken.text
 
 
 def test_only_what_somebody_may_see_is_replayed(tmp_path: Path, log: Path) -> None:

@@ -396,7 +396,7 @@ def test_an_unknown_zone_is_a_condition_of_the_calendar() -> None:
     found, _ = status(Known(cluster("a", "Mars"), calendar()))
 
     assert conditions(found) == {"Misconfigured": "False", "UnknownTimeZone": "True"}
-    assert found["conditions"][1]["message"] == "1 cluster is closed: 'Mars' is no time zone"
+    assert found["conditions"][1]["message"] == "1 cluster is closed: 'Mars' is not a time zone"
 
 
 def test_a_calendar_that_cannot_be_read_says_so() -> None:

@@ -533,7 +533,7 @@ def test_a_credentials_plugin_that_fails_is_an_error_and_no_line_of_a_log(
     [
         ("https://127.0.0.1:1", "cannot connect to 127.0.0.1:1: connection refused"),
         ("https://nosuch.invalid", "there is no host nosuch.invalid ("),
-        ("htp:/x", "the API server's address is no URL: htp:/x/"),
+        ("htp:/x", "the API server's address is not a URL: htp:/x/"),
     ],
 )
 def test_what_keeps_one_from_a_server_is_told_in_plain_words(

@@ -319,7 +319,7 @@ def test_what_is_not_asked_for_is_not_read(start: Open, path: Path) -> None:
     assert fresh.get(A)["metadata"]["name"] == "a"
     for damaged in (fresh.list, start().list):
         with pytest.raises(
-            ConfigError, match="the state file is damaged: ConfigMap ns/b is no object"
+            ConfigError, match="the state file is damaged: ConfigMap ns/b is not an object"
         ):
             damaged(CONFIG_MAP)
 

@@ -47,7 +47,7 @@ def test_objects_of_the_core_group_are_no_configurations(profile: dict[str, str]
     found = rig(profile, default="", supported=(), configs=[refer("c", "configmaps", "")])
     assert found.installed() == []
     told = {c["type"]: c["message"] for c in found.progression()["conditions"]}
-    assert "objects of its group are no configurations" in told[names.ROLLOUT_HALTED]
+    assert "objects of its group are not configurations" in told[names.ROLLOUT_HALTED]
 
 
 def test_ocm_installs_with_an_empty_hash_where_the_placements_configuration_is_missing() -> None:

@@ -406,7 +406,7 @@ class Odd:
     ("name", "error"),
     [
         ("failing", "the provider failed: RuntimeError: cannot measure"),
-        ("odd", "the result is no JSON"),
+        ("odd", "the result is not JSON"),
         ("speechless", "measuring failed; the log says why"),
         ("halved", "the provider failed: RuntimeError: a\ufffd"),
         ("missing", "no provider is called missing"),

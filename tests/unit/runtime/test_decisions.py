@@ -157,7 +157,7 @@ def test_what_is_no_log_is_said_to_be_none(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("hello\n")
 
-    with pytest.raises(ConfigError, match="log:1: is no line of a decision log"):
+    with pytest.raises(ConfigError, match="log:1: is not a line of a decision log"):
         again(path)
 
 
@@ -165,7 +165,7 @@ def test_what_is_no_log_is_said_to_be_none(tmp_path: Path) -> None:
 def test_a_line_that_no_decoder_can_read_is_none_of_a_log(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "log").write_bytes(text + b"\n")
 
-    with pytest.raises(ConfigError, match=":1: is no line of a decision log"):
+    with pytest.raises(ConfigError, match=":1: is not a line of a decision log"):
         list(read_log(tmp_path / "log"))
 
 

@@ -28,7 +28,7 @@ def test_repository_tag_and_digest_stay(host: str, image: str, said: str) -> Non
     ("host", "image"), [("", "app"), ("/", "app"), ("eu example", "app"), ("eu", ""), ("eu", "a b")]
 )
 def test_what_is_no_registry_or_no_image_is_refused(host: str, image: str) -> None:
-    with pytest.raises(CelError, match="is no "):
+    with pytest.raises(CelError, match="is not a valid "):
         moved(host, image)
 
 

@@ -69,10 +69,10 @@ def test_what_is_no_path_or_may_not_be_set_is_refused(path: str) -> None:
         ("/ports[port=8]/name", "no item of the list is [port=8]"),
         (
             "/spec/containers/-",
-            "'-' is no item of the list: write the place of one that is there, [0]",
+            "'-' is not an item of the list: write the place of one that is there, [0]",
         ),
         ("/spec/containers/2/name", "has 2 items"),
-        ("/spec/containers/app/name", "'app' is no item of the list"),
+        ("/spec/containers/app/name", "'app' is not an item of the list"),
     ],
 )
 def test_a_path_that_leads_nowhere_says_where_it_ends(path: str, said: str) -> None:
