@@ -395,8 +395,5 @@ def _held(workload: Workload[PlacementShare], brake: Wait | None) -> str:
             return f"{hold.reason}: {hold.message}"
     quiet = workload.next_quiet()
     if quiet is not None:
-        return (
-            "another controller writes the decisions: a cluster counts as deselected once they have not "
-            "changed for the quiet period"
-        )
+        return "another controller writes the decisions: a deselection counts after a quiet period"
     return "they are being deleted already, or somebody holds them"
