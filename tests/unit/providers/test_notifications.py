@@ -264,7 +264,7 @@ def test_a_server_that_misbehaves_is_a_failed_attempt_of_few_words_without_secre
         ({"type": "pigeon", "url": "http://x"}, "type 'pigeon'"),
         ({"type": "slack"}, "no entry url"),
         ({"type": "webhook", "url": "ftp://x/"}, "has to begin with http"),
-        ({"type": "webhook", "url": "http://x/", "key": "whsec_%%"}, "no base64"),
+        ({"type": "webhook", "url": "http://x/", "key": "whsec_%%"}, "is not base64"),
     ],
 )
 def test_a_channel_that_is_none_says_what_is_wrong(
