@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from msgspec import structs
 
@@ -122,6 +123,11 @@ class Hub:
             self.works[cluster] = structs.replace(known, health=health, reason=reason)
             self.live.observe(cluster, self.works[cluster], self.now)
 
+    def hear(self, clusters: str, health: Health) -> None:
+        """They report, and a pass takes it in."""
+        self.report(clusters, health)
+        self.turn()
+
     def by_others(self, cluster: str, content: str, health: Health) -> None:
         """A work that somebody else wrote: it says nothing of a revision."""
         self.works[cluster] = Observation(content=content, health=health)
@@ -149,6 +155,13 @@ class Hub:
 
 def new_live(now: datetime) -> LiveRollout:
     return LiveRollout(WORKLOAD, "global", "uid-1", now)
+
+
+def begun(spec: RolloutSpec | None = None, **more: Any) -> Hub:
+    """A hub on which the first clusters have just been touched."""
+    hub = Hub(**more) if spec is None else Hub(spec, **more)
+    hub.turn()
+    return hub
 
 
 def soaked(hub: Hub, clusters: Iterable[str]) -> None:

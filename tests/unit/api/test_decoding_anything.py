@@ -1,6 +1,7 @@
 """Whatever got into an API server, in whichever field, becomes a value; nothing raises."""
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from rollout.api.decoding import DECODED, Decoded, decode
 from rollout.model.kinds import KINDS, Kind, Obj
+from tests.support.good_specs import SPECS, whole
 
 DECODABLE = [KINDS[name] for name in sorted(DECODED)]
 
@@ -20,64 +22,58 @@ SCALARS = (
     | st.text(max_size=4)
     | st.sampled_from(["10m", "25%", "In", "Progressive", "2026-11-21T08:00:00Z"])
 )
-KEYS = st.sampled_from(
-    [
-        "metadata",
-        "spec",
-        "status",
-        "name",
-        "namespace",
-        "labels",
-        "annotations",
-        "uid",
-        "generation",
-        "resourceVersion",
-        "conditions",
-        "type",
-        "taints",
-        "key",
-        "effect",
-        "clusterClaims",
-        "value",
-        "allocatable",
-        "clusterSelector",
-        "labelSelector",
-        "matchLabels",
-        "matchExpressions",
-        "operator",
-        "values",
-        "predicates",
-        "tolerations",
-        "requiredClusterSelector",
-        "prioritizerPolicy",
-        "configurations",
-        "scoreCoordinate",
-        "weight",
-        "decisionStrategy",
-        "groupStrategy",
-        "decisionGroups",
-        "groupName",
-        "numberOfClusters",
-        "decisions",
-        "clustersPerDecisionGroup",
-        "manifestWorkTemplate",
-        "workload",
-        "manifests",
-        "manifestConfigs",
-        "conditionRules",
-        "condition",
-        "placementRefs",
-        "rolloutStrategy",
-        "progressive",
-        "maxFailures",
-        "scores",
-        "progressDeadline",
-        "mandatoryDecisionGroups",
-        "groupIndex",
-        "maxConcurrency",
-        "spreadConstraints",
-    ]
-)
+FULL: dict[str, Obj] = {
+    "ManagedCluster": {
+        "metadata": {"name": "c", "labels": {"a": "b"}, "resourceVersion": "1"},
+        "spec": {"taints": [{"key": "k", "value": "v", "effect": "NoSelect", "timeAdded": "t"}]},
+        "status": {
+            "clusterClaims": [{"name": "n", "value": "v"}],
+            "allocatable": {"cpu": "1"},
+            "conditions": [{"type": "ManagedClusterConditionAvailable", "status": "True"}],
+        },
+    },
+    "ManifestWork": {
+        "metadata": {
+            "name": "w",
+            "labels": {"work.open-cluster-management.io/manifestworkreplicaset": "a.b"},
+            "annotations": {"rollout-engine.io/started-at": "x"},
+            "generation": 1,
+        },
+        "spec": {
+            "workload": {"manifests": [{"metadata": {"creationTimestamp": None}}]},
+            "manifestConfigs": [
+                {"updateStrategy": {"serverSideApply": {"ignoreFields": [{"jsonPaths": ["x"]}]}}}
+            ],
+        },
+        "status": {"conditions": [{"type": "Applied", "status": "True", "observedGeneration": 1}]},
+    },
+    "ManifestWorkReplicaSet": {
+        "metadata": {"name": "w", "finalizers": ["f"]},
+        "spec": SPECS["ManifestWorkReplicaSet"],
+    },
+    "Placement": {
+        "metadata": {"name": "p"},
+        "spec": SPECS["Placement"],
+        "status": {
+            "conditions": [],
+            "decisionGroups": [{"decisionGroupIndex": 0, "decisions": ["d"], "clusterCount": 1}],
+        },
+    },
+}
+
+
+def names_in(value: Any) -> Iterator[str]:
+    """The names of all fields, however deep."""
+    inner = value
+    if isinstance(value, dict):
+        yield from value
+        inner = value.values()
+    if isinstance(value, dict | list):
+        for each in inner:
+            yield from names_in(each)
+
+
+KEYS = st.sampled_from(sorted({*names_in(FULL), "namespace", "uid", "clusterSelector", "scores"}))
 
 JSON = st.recursive(
     SCALARS,
@@ -112,109 +108,6 @@ def at_every_place(obj: Any, value: Any) -> list[Any]:
     return places
 
 
-FULL: dict[str, Obj] = {
-    "ManagedCluster": {
-        "metadata": {"name": "c", "labels": {"a": "b"}, "resourceVersion": "1"},
-        "spec": {"taints": [{"key": "k", "value": "v", "effect": "NoSelect", "timeAdded": "t"}]},
-        "status": {
-            "clusterClaims": [{"name": "n", "value": "v"}],
-            "allocatable": {"cpu": "1"},
-            "conditions": [{"type": "ManagedClusterConditionAvailable", "status": "True"}],
-        },
-    },
-    "ManifestWork": {
-        "metadata": {
-            "name": "w",
-            "labels": {"work.open-cluster-management.io/manifestworkreplicaset": "a.b"},
-            "annotations": {"rollout-engine.io/started-at": "x"},
-            "generation": 1,
-        },
-        "spec": {
-            "workload": {"manifests": [{"metadata": {"creationTimestamp": None}}]},
-            "manifestConfigs": [
-                {"updateStrategy": {"serverSideApply": {"ignoreFields": [{"jsonPaths": ["x"]}]}}}
-            ],
-        },
-        "status": {"conditions": [{"type": "Applied", "status": "True", "observedGeneration": 1}]},
-    },
-    "ManifestWorkReplicaSet": {
-        "metadata": {"name": "w", "finalizers": ["f"]},
-        "spec": {
-            "manifestWorkTemplate": {
-                "manifestConfigs": [{"conditionRules": [{"condition": "Progressing"}]}]
-            },
-            "placementRefs": [
-                {
-                    "name": "p",
-                    "rolloutStrategy": {
-                        "type": "Progressive",
-                        "progressive": {
-                            "minSuccessTime": "5m",
-                            "progressDeadline": "10m",
-                            "maxFailures": 1,
-                            "maxConcurrency": "25%",
-                            "mandatoryDecisionGroups": [{"groupName": "g", "groupIndex": 0}],
-                        },
-                    },
-                }
-            ],
-            "cascadeDeletionPolicy": "Foreground",
-        },
-    },
-    "Placement": {
-        "metadata": {"name": "p"},
-        "spec": {
-            "clusterSets": ["s"],
-            "numberOfClusters": 1,
-            "predicates": [
-                {
-                    "requiredClusterSelector": {
-                        "labelSelector": {
-                            "matchLabels": {"a": "b"},
-                            "matchExpressions": [{"key": "k", "operator": "In", "values": ["v"]}],
-                        },
-                        "claimSelector": {"matchExpressions": [{"key": "k", "operator": "Exists"}]},
-                        "celSelector": {"celExpressions": ["true"]},
-                    }
-                }
-            ],
-            "prioritizerPolicy": {
-                "mode": "Exact",
-                "configurations": [
-                    {"scoreCoordinate": {"type": "BuiltIn", "builtIn": "Steady"}, "weight": 2},
-                    {
-                        "scoreCoordinate": {
-                            "type": "AddOn",
-                            "addOn": {"resourceName": "r", "scoreName": "s"},
-                        }
-                    },
-                ],
-            },
-            "spreadPolicy": {
-                "spreadConstraints": [
-                    {"topologyKey": "k", "topologyKeyType": "Label", "maxSkew": 1}
-                ]
-            },
-            "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 5}],
-            "decisionStrategy": {
-                "groupStrategy": {
-                    "clustersPerDecisionGroup": 5,
-                    "decisionGroups": [
-                        {"groupName": "gg", "groupClusterSelector": {"labelSelector": {}}}
-                    ],
-                }
-            },
-            "sortBy": "Score",
-            "scoreRateLimit": "5m",
-        },
-        "status": {
-            "conditions": [],
-            "decisionGroups": [{"decisionGroupIndex": 0, "decisions": ["d"], "clusterCount": 1}],
-        },
-    },
-}
-
-
 @pytest.mark.parametrize("kind", FULL)
 @pytest.mark.parametrize(
     "value", [None, True, -1, 10**30, 1.5, "", "x\ud800", [], [[]], {}, {"": 0}]
@@ -228,7 +121,11 @@ def test_no_value_in_any_place_makes_decoding_raise(kind: str, value: object) ->
 @pytest.mark.parametrize("kind", FULL)
 def test_a_well_formed_object_has_no_problems(kind: str) -> None:
     found = decode(KINDS[kind], FULL[kind])
+    assert not getattr(found, "problems", ())
+
+
+def test_a_template_without_manifests_has_a_problem() -> None:
+    spec = {**SPECS["ManifestWorkReplicaSet"], "manifestWorkTemplate": {}}
+    found = decode(KINDS["ManifestWorkReplicaSet"], whole("ManifestWorkReplicaSet", spec))
     problems = [p.path for p in getattr(found, "problems", ())]
-    assert problems == (
-        ["spec.manifestWorkTemplate.workload.manifests"] if "Replica" in kind else []
-    )
+    assert problems == ["spec.manifestWorkTemplate.workload.manifests"]

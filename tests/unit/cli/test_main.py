@@ -12,6 +12,12 @@ from rollout.cli.options import Options
 from tests.support.shapes import placement, run, write
 
 
+def told_by(*words: str, **env: str) -> "subprocess.CompletedProcess[str]":
+    """What a process of its own has said when it has ended."""
+    path = {"PYTHONPATH": str(Path(__file__).parents[3])}
+    return subprocess.run(words, env={**path, **env}, capture_output=True, text=True, check=False)
+
+
 def test_help_lists_every_command_in_the_order_one_needs_them() -> None:
     told = run("--help").stdout
 
@@ -134,13 +140,7 @@ def test_completion_prints_a_script_for_the_shell(shell: str) -> None:
 def test_kinds_are_completed() -> None:
     env = {"_ROLLOUT_COMPLETE": "bash_complete", "COMP_WORDS": "rollout get mw", "COMP_CWORD": "2"}
 
-    told = subprocess.run(
-        [sys.executable, "-c", "from rollout.cli.main import main; main()"],
-        env={**env, "PYTHONPATH": str(Path(__file__).parents[3])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    told = told_by(sys.executable, "-c", "from rollout.cli.main import main; main()", **env)
 
     assert told.stdout.split() == ["plain,mwrs"]
 
@@ -188,23 +188,12 @@ def test_nothing_is_redrawn_where_output_is_no_terminal(monkeypatch: pytest.Monk
 
 
 def test_light_commands_load_neither_pydantic_nor_rich() -> None:
-    code = (
-        "import sys\n"
-        "from click.testing import CliRunner\n"
-        "from rollout.cli.main import cli\n"
-        "CliRunner().invoke(cli, ['version'])\n"
-        "print([name for name in ('pydantic', 'rich', 'yaml', 'msgspec') if name in sys.modules])"
+    loaded = loaded_by(
+        "from click.testing import CliRunner; from rollout.cli.main import cli;"
+        " CliRunner().invoke(cli, ['version'])"
     )
 
-    told = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(Path(__file__).parents[3])},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert told.stdout == "[]\n"
+    assert not loaded & {"pydantic", "rich", "yaml", "msgspec"}
 
 
 @pytest.mark.parametrize(
@@ -229,38 +218,22 @@ def test_a_process_without_stdout_runs_to_its_end_and_writes_into_no_other_file(
     path = write(tmp_path / "a.yaml", placement())
     line = f"{sys.executable} -m rollout apply -f {path} --state {tmp_path / 'state.db'} >&-"
 
-    told = subprocess.run(
-        ["/bin/sh", "-c", line],
-        env={"PYTHONPATH": str(Path(__file__).parents[3])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    told = told_by("/bin/sh", "-c", line)
 
     assert (told.returncode, told.stderr) == (0, "")
     assert run("get", "placements", "fleet", state=tmp_path / "state.db").exit_code == 0
 
 
 def test_the_demo_runs_without_stdout(tmp_path: Path) -> None:
-    told = subprocess.run(
-        ["/bin/sh", "-c", f"{sys.executable} -m rollout demo >&-"],
-        env={"PYTHONPATH": str(Path(__file__).parents[3])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    told = told_by("/bin/sh", "-c", f"{sys.executable} -m rollout demo >&-")
 
     assert (told.returncode, told.stderr) == (0, "")
 
 
 def loaded_by(code: str) -> set[str]:
     """The modules that a new interpreter has after this code."""
-    told = subprocess.run(
-        [sys.executable, "-c", f"import sys; {code}; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    told = told_by(sys.executable, "-c", f"import sys; {code}; print(*sys.modules)")
+    assert told.returncode == 0, told.stderr
     return set(told.stdout.split())
 
 

@@ -1,7 +1,6 @@
 """`plan`, and `apply --plan`."""
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -284,34 +283,32 @@ def stage(**more: object) -> StagePlan:
     return StagePlan(**{**given, **more})  # type: ignore[arg-type]  # as the fields say
 
 
-def words(plan: WorkloadPlan) -> Iterator[str]:
+def words(after: str, refs: PlacementPlan, finish: Finish, removal: RemovalPlan) -> list[str]:
+    """What is said of a workload that gets this revision in place of r1."""
+    plan = WorkloadPlan(
+        kind=MWRS,
+        key="default/web",
+        before="r1",
+        after=after,
+        placements=(refs,),
+        installed=(),
+        aside=(),
+        removal=removal,
+        diff_of="",
+        diff="",
+        finish=finish,
+    )
     changes = (ObjectChange("Placement", "default/p", Action.DELETED),)
-    return plan_lines(Forecast(T0, changes, (plan,), ()))
+    return list(plan_lines(Forecast(T0, changes, (plan,), ())))
 
 
 def test_removals_say_who_loses_it_and_what_holds_the_others() -> None:
     removal = RemovalPlan(("a", "b", "c"), ("a",), "RemovalBrake: too many")
     hold = Wait(Reason.PAUSED, "somebody did")
-    refs = (PlacementPlan(placement="p", strategy="All", selected=4, hold=hold, stages=(stage(),)),)
+    refs = PlacementPlan(placement="p", strategy="All", selected=4, hold=hold, stages=(stage(),))
     finish = Finish(None, None, "Paused: not until somebody resumes it")
 
-    assert list(
-        words(
-            WorkloadPlan(
-                kind=MWRS,
-                key="default/web",
-                before="r1",
-                after="r1",
-                placements=refs,
-                installed=(),
-                aside=(),
-                removal=removal,
-                diff_of="",
-                diff="",
-                finish=finish,
-            )
-        )
-    ) == [
+    assert words("r1", refs, finish, removal) == [
         "- Placement default/p deleted",
         "",
         "ManifestWorkReplicaSet default/web: revision r1 as before",
@@ -338,26 +335,11 @@ def test_percentages_are_shown_with_what_they_come_to() -> None:
         updated=("a",),
         blocked="WaitingForStage",
     )
-    refs = (
-        PlacementPlan(
-            placement="p", strategy="Progressive", selected=290, hold=None, stages=(found,)
-        ),
-    )
-    plan = WorkloadPlan(
-        kind=MWRS,
-        key="w",
-        before="r1",
-        after="r2",
-        placements=refs,
-        installed=(),
-        aside=(),
-        removal=RemovalPlan(),
-        diff_of="",
-        diff="",
-        finish=Finish(T0, timedelta(0)),
+    refs = PlacementPlan(
+        placement="p", strategy="Progressive", selected=290, hold=None, stages=(found,)
     )
 
-    row = list(words(plan))[5]
+    row = words("r2", refs, Finish(T0, timedelta(0)), RemovalPlan())[5]
 
     cells = [cell.strip() for cell in row.split("   ")]
     assert cells[-3:] == ["25% of 290 = 73", "2% = 6", "0 (WaitingForStage)"]

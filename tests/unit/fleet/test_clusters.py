@@ -64,47 +64,27 @@ def of_group(**labels: str) -> Obj:
     return {"decisionStrategy": {"groupStrategy": {"decisionGroups": [group]}}}
 
 
+IN_DEV = {"metadata": {"labels": {"env": "dev"}}}
+CLAIMED = {"status": {"clusterClaims": [{"name": "id", "value": "2"}]}}
+TAINTED = {"spec": {"taints": [{"key": "k", "effect": "NoSelect"}]}}
+GROWN = {"status": {"allocatable": {"cpu": "9"}}}
+GOING = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+OTHER = {"metadata": {"labels": {"x": "y"}}}
+
+
 @pytest.mark.parametrize(
     ("spec", "changed", "wakes"),
     [
         pytest.param({}, {"metadata": {"resourceVersion": "77"}}, False, id="heartbeat"),
-        pytest.param({}, {"metadata": {"labels": {"env": "dev"}}}, False, id="label nobody reads"),
-        pytest.param(
-            of_labels(env="prod"), {"metadata": {"labels": {"env": "dev"}}}, True, id="label"
-        ),
-        pytest.param(
-            of_labels(env="prod"), {"metadata": {"labels": {"x": "y"}}}, False, id="other label"
-        ),
-        pytest.param(
-            of_group(env="prod"),
-            {"metadata": {"labels": {"env": "dev"}}},
-            True,
-            id="label of a group",
-        ),
-        pytest.param(
-            of_claim("id"),
-            {"status": {"clusterClaims": [{"name": "id", "value": "2"}]}},
-            True,
-            id="claim",
-        ),
-        pytest.param(
-            {},
-            {"status": {"clusterClaims": [{"name": "id", "value": "2"}]}},
-            False,
-            id="claim nobody reads",
-        ),
-        pytest.param(
-            {}, {"spec": {"taints": [{"key": "k", "effect": "NoSelect"}]}}, True, id="taint"
-        ),
-        pytest.param(
-            {}, {"status": {"allocatable": {"cpu": "9"}}}, False, id="resources nobody weighs"
-        ),
-        pytest.param(
-            weighing("ResourceAllocatableCPU"),
-            {"status": {"allocatable": {"cpu": "9"}}},
-            True,
-            id="resources",
-        ),
+        pytest.param({}, IN_DEV, False, id="label nobody reads"),
+        pytest.param(of_labels(env="prod"), IN_DEV, True, id="label"),
+        pytest.param(of_labels(env="prod"), OTHER, False, id="other label"),
+        pytest.param(of_group(env="prod"), IN_DEV, True, id="label of a group"),
+        pytest.param(of_claim("id"), CLAIMED, True, id="claim"),
+        pytest.param({}, CLAIMED, False, id="claim nobody reads"),
+        pytest.param({}, TAINTED, True, id="taint"),
+        pytest.param({}, GROWN, False, id="resources nobody weighs"),
+        pytest.param(weighing("ResourceAllocatableCPU"), GROWN, True, id="resources"),
         pytest.param(
             of_cel("managedCluster.status.x == 1"),
             {"status": {"x": 1}},
@@ -112,9 +92,7 @@ def of_group(**labels: str) -> Obj:
             id="anything with CEL",
         ),
         pytest.param({}, {"status": {"x": 1}}, False, id="anything without CEL"),
-        pytest.param(
-            {}, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, True, id="begins to go"
-        ),
+        pytest.param({}, GOING, True, id="begins to go"),
     ],
 )
 def test_a_change_of_a_cluster_wakes_only_those_who_can_see_it(

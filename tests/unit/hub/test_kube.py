@@ -72,53 +72,34 @@ def impatient(facade: Facade, tmp_path: Path) -> Iterator[KubeHub]:
 # Errors
 
 
-@pytest.mark.parametrize(
-    ("act", "expected"),
-    [
-        (refuse(400, "BadRequest"), Invalid),
-        (refuse(401, "Unauthorized"), Unauthenticated),
-        (refuse(403, "Forbidden"), Denied),
-        (refuse(403, "Forbidden", "forbidden because it is being terminated"), Invalid),
-        (refuse(404, "NotFound"), NotServed),
-        (refuse(409, "AlreadyExists"), AlreadyExists),
-        (refuse(409, "Conflict"), Conflict),
-        (refuse(413, "RequestEntityTooLarge"), Invalid),
-        (refuse(422, "Invalid"), Invalid),
-        (refuse(429, "TooManyRequests"), Throttled),
-        (refuse(500, "InternalError"), Unavailable),
-        (refuse(500, "", "etcdserver: request is too large"), Invalid),
-        (refuse(503, "ServiceUnavailable"), Unavailable),
-        (refuse(504, "Timeout"), Unavailable),
-        (say(b"<html>Bad Gateway</html>", 502), Unavailable),
-        (say(b"\xff\x00", 500), Unavailable),
-        (say(b"", 200), Unavailable),
-        (say(b"[]", 200), Unavailable),
-        (say(b'{"metadata": 7}', 200), Unavailable),
-        (cut, Unavailable),
-    ],
-    ids=[
-        "400",
-        "401",
-        "403",
-        "403 terminating",
-        "404",
-        "409 exists",
-        "409",
-        "413",
-        "422",
-        "429",
-        "500",
-        "500 too large",
-        "503",
-        "504",
-        "a proxy's page",
-        "no text",
-        "nothing",
-        "a list",
-        "no metadata",
-        "reset",
-    ],
-)
+ANSWERS: dict[str, tuple[Act, type[HubError]]] = {
+    "400": (refuse(400, "BadRequest"), Invalid),
+    "401": (refuse(401, "Unauthorized"), Unauthenticated),
+    "403": (refuse(403, "Forbidden"), Denied),
+    "403 terminating": (
+        refuse(403, "Forbidden", "forbidden because it is being terminated"),
+        Invalid,
+    ),
+    "404": (refuse(404, "NotFound"), NotServed),
+    "409 exists": (refuse(409, "AlreadyExists"), AlreadyExists),
+    "409": (refuse(409, "Conflict"), Conflict),
+    "413": (refuse(413, "RequestEntityTooLarge"), Invalid),
+    "422": (refuse(422, "Invalid"), Invalid),
+    "429": (refuse(429, "TooManyRequests"), Throttled),
+    "500": (refuse(500, "InternalError"), Unavailable),
+    "500 too large": (refuse(500, "", "etcdserver: request is too large"), Invalid),
+    "503": (refuse(503, "ServiceUnavailable"), Unavailable),
+    "504": (refuse(504, "Timeout"), Unavailable),
+    "a proxy's page": (say(b"<html>Bad Gateway</html>", 502), Unavailable),
+    "no text": (say(b"\xff\x00", 500), Unavailable),
+    "nothing": (say(b"", 200), Unavailable),
+    "a list": (say(b"[]", 200), Unavailable),
+    "no metadata": (say(b'{"metadata": 7}', 200), Unavailable),
+    "reset": (cut, Unavailable),
+}
+
+
+@pytest.mark.parametrize(("act", "expected"), ANSWERS.values(), ids=ANSWERS)
 def test_each_answer_is_the_error_that_says_who_must_act(
     facade: Facade, hub: KubeHub, act: Act, expected: type[HubError]
 ) -> None:

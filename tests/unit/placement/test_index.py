@@ -29,9 +29,8 @@ clusters = st.builds(
 steps = st.lists(st.one_of(clusters, st.sampled_from(NAMES)), max_size=12)
 
 
-def replay(history: list[Cluster | str]) -> tuple[ClusterIndex, dict[str, Cluster]]:
-    index = ClusterIndex()
-    plain: dict[str, Cluster] = {}
+def replay(history: list[Cluster | str], index: ClusterIndex, plain: dict[str, Cluster]) -> None:
+    """Clusters come and names go, in the index and in a plain dict."""
     for step in history:
         if isinstance(step, str):
             index.remove(step)
@@ -39,7 +38,6 @@ def replay(history: list[Cluster | str]) -> tuple[ClusterIndex, dict[str, Cluste
         else:
             index.put(step)
             plain[step.name] = step
-    return index, plain
 
 
 @settings(max_examples=300, deadline=None)
@@ -47,15 +45,10 @@ def replay(history: list[Cluster | str]) -> tuple[ClusterIndex, dict[str, Cluste
 def test_after_any_history_the_index_answers_as_a_loop_over_the_clusters_does(
     history: list[Cluster | str], selector: Selector, more: list[Cluster | str]
 ) -> None:
-    index, plain = replay(history)
+    index, plain = ClusterIndex(), dict[str, Cluster]()
+    replay(history, index, plain)
     index.members(selector)  # so that later changes meet remembered bits
-    for step in more:
-        if isinstance(step, str):
-            index.remove(step)
-            plain.pop(step, None)
-        else:
-            index.put(step)
-            plain[step.name] = step
+    replay(more, index, plain)
 
     def names(bits: int) -> tuple[str, ...]:
         return index.pool(bits).names

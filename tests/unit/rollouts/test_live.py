@@ -3,7 +3,7 @@
 from rollout.model.waits import Reason, Wait
 from rollout.strategies.base import Health, Phase, Verdict
 from tests.support.fleets import DEADLINE, FAILED, GRACE, MIN, SOAK, SUCCEEDED, T0, spec_of
-from tests.support.live import A, B, Hub, new_live, soaked
+from tests.support.live import A, B, Hub, begun, new_live, soaked
 
 
 def test_a_rollout_runs_to_its_end_and_asks_for_nothing_more() -> None:
@@ -22,8 +22,7 @@ def test_a_rollout_runs_to_its_end_and_asks_for_nothing_more() -> None:
 
 def test_a_new_revision_overwrites_what_is_in_flight_and_takes_no_new_slot() -> None:
     """Row 18."""
-    hub = Hub()
-    hub.turn()
+    hub = begun()
     hub.later(MIN)
 
     hub.revision = B
@@ -53,8 +52,7 @@ def test_a_new_revision_starts_with_no_gate_passed_and_its_budget_whole() -> Non
 
 
 def test_a_new_revision_forgets_losses() -> None:
-    hub = Hub(refuses={"b"})
-    hub.turn()
+    hub = begun(refuses={"b"})
     hub.clusters, hub.unreachable = "bcd", {"a"}
     hub.agree()
     assert (set(hub.live.lost), set(hub.live.rejections)) == ({"a"}, {"b"})
@@ -68,8 +66,7 @@ def test_a_new_revision_forgets_losses() -> None:
 
 def test_a_fix_goes_through_where_the_broken_revision_holds_every_slot() -> None:
     """L5."""
-    hub = Hub(spec_of(limit=2, deadline=None))
-    hub.turn()
+    hub = begun(spec_of(limit=2, deadline=None))
     hub.report("ab", FAILED, "Degraded")
     hub.later(2 * GRACE)
     assert hub.turn().halt is not None
@@ -114,8 +111,7 @@ def test_going_back_before_the_write_landed_takes_the_work_as_it_is() -> None:
 
 
 def test_a_failure_on_the_revision_that_is_gone_back_to_is_still_one() -> None:
-    hub = Hub(spec_of(limit=1, budget=0))
-    hub.turn()
+    hub = begun(spec_of(limit=1, budget=0))
     hub.later(DEADLINE)
     hub.turn()
     for revision in (B, A):
@@ -130,8 +126,7 @@ def test_a_failure_on_the_revision_that_is_gone_back_to_is_still_one() -> None:
 
 
 def test_verdicts_and_gates_are_in_the_pages_before_the_touches_that_depend_on_them() -> None:
-    hub = Hub(spec_of(limit=2, mandatory=["m"]), canaries="x")
-    hub.turn()
+    hub = begun(spec_of(limit=2, mandatory=["m"]), canaries="x")
     hub.report("x", SUCCEEDED)
     hub.later(SOAK)
 
@@ -148,8 +143,7 @@ def test_verdicts_and_gates_are_in_the_pages_before_the_touches_that_depend_on_t
 
 def test_every_touch_has_a_recorded_cause() -> None:
     """O1."""
-    hub = Hub()
-    hub.turn()
+    hub = begun()
     record = hub.pages.open(new_live(hub.now).book)
 
     assert {c: line.cause for c, line in record.lines.items()} == {"a": "SlotFree", "b": "SlotFree"}
@@ -157,8 +151,7 @@ def test_every_touch_has_a_recorded_cause() -> None:
 
 def test_while_held_nothing_is_touched_and_clocks_run_on() -> None:
     """S8, row 25."""
-    hub = Hub()
-    hub.turn()
+    hub = begun()
     hub.report("ab", SUCCEEDED)
     hub.later(SOAK)
     paused = Wait(Reason.PAUSED, "")
@@ -182,8 +175,7 @@ def test_health_after_the_soak_changes_nothing() -> None:
 
 
 def test_the_reason_of_a_failure_is_the_latest_until_it_is_final() -> None:
-    hub = Hub(spec_of(limit=1))
-    hub.turn()
+    hub = begun(spec_of(limit=1))
     hub.report("a", FAILED, "ApplyFailed")
     hub.report("a", FAILED, "Degraded")
     assert hub.live.ledger.standings["a"].reason == "Degraded"
@@ -218,8 +210,7 @@ def test_a_selection_that_cannot_be_read_after_a_restart_costs_nobody_his_standi
 def test_what_timed_out_on_an_older_revision_is_not_in_flight_again_without_a_deadline() -> None:
     """S1: those clusters would be written without a slot, beside others that are in flight."""
     held = Wait(Reason.PAUSED, "")
-    hub = Hub(spec_of(limit=2, budget=4))
-    hub.turn()
+    hub = begun(spec_of(limit=2, budget=4))
     hub.revision = B
     hub.agree()
     hub.later(DEADLINE)

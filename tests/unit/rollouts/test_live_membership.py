@@ -20,12 +20,11 @@ from tests.support.fleets import (
     US,
     spec_of,
 )
-from tests.support.live import A, B, Hub, soaked
+from tests.support.live import A, B, Hub, begun, soaked
 
 
 def test_a_cluster_that_joins_waits_for_a_slot() -> None:
-    hub = Hub()
-    hub.turn()
+    hub = begun()
 
     hub.clusters = "0abcd"
     hub.agree()
@@ -81,8 +80,7 @@ def test_a_cluster_that_leaves_is_lost_where_it_left_something_open_and_could_no
 
 def test_losing_clusters_never_opens_a_gate() -> None:
     """S17: both canaries vanish in flight; the rest is not touched."""
-    hub = Hub(spec_of(limit=2, mandatory=["m"], budget=9), canaries="xy")
-    hub.turn()
+    hub = begun(spec_of(limit=2, mandatory=["m"], budget=9), canaries="xy")
 
     hub.canaries, hub.unreachable = "", {"x", "y"}
     hub.agree()
@@ -98,8 +96,7 @@ def test_losing_clusters_never_opens_a_gate() -> None:
 
 
 def test_a_lost_cluster_that_comes_back_is_lost_no_more() -> None:
-    hub = Hub(spec_of(limit=1, budget=0))
-    hub.turn()
+    hub = begun(spec_of(limit=1, budget=0))
     hub.clusters, hub.unreachable = "bcd", {"a"}
     hub.agree()
     assert hub.turn().halt is not None
@@ -145,8 +142,7 @@ def test_a_lost_cluster_that_is_anothers_now_is_forgotten_with_all_that_it_left(
 
 def test_a_retry_whose_write_is_lost_is_judged_by_what_is_there_already() -> None:
     """No deadline: were it taken for silent, nothing would ever end the wait."""
-    hub = Hub(spec_of(limit=1, budget=1, deadline=None), clusters="a")
-    hub.turn()
+    hub = begun(spec_of(limit=1, budget=1, deadline=None), clusters="a")
     hub.report("a", FAILED)
     hub.later(GRACE)
     hub.turn()
@@ -190,8 +186,7 @@ def test_what_soaked_on_a_lost_cluster_is_remembered_until_the_revision_changes(
 
 
 def test_a_lost_cluster_is_released_by_skipping_it() -> None:
-    hub = Hub(spec_of(limit=1, budget=0))
-    hub.turn()
+    hub = begun(spec_of(limit=1, budget=0))
     hub.clusters, hub.unreachable = "bcd", {"a"}
     hub.agree()
     assert hub.turn().halt is not None
@@ -216,8 +211,7 @@ def test_a_cluster_that_moves_to_another_stage_keeps_its_standing() -> None:
 
 
 def test_terms_that_did_not_change_change_nothing() -> None:
-    hub = Hub()
-    hub.turn()
+    hub = begun()
     before = hub.live.ledger.standings["a"]
     hub.later(MIN)
 
@@ -228,8 +222,7 @@ def test_terms_that_did_not_change_change_nothing() -> None:
 
 
 def test_changed_terms_keep_every_clock() -> None:
-    hub = Hub()
-    hub.turn()
+    hub = begun()
     hub.report("a", SUCCEEDED)
     hub.later(MIN)
 

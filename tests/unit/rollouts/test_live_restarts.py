@@ -24,13 +24,12 @@ from tests.support.fleets import (
     US,
     spec_of,
 )
-from tests.support.live import A, B, Hub, soaked
+from tests.support.live import A, B, Hub, begun, soaked
 from tests.support.record_pages import Pages
 
 
 def test_after_a_restart_nothing_is_touched_twice() -> None:
-    hub = Hub()
-    hub.turn()
+    hub = begun()
 
     hub.restart()
     hub.turn()
@@ -42,11 +41,9 @@ def test_after_a_restart_nothing_is_touched_twice() -> None:
 @pytest.mark.parametrize("down", [0 * MIN, 2 * MIN])
 def test_a_soak_goes_on_over_a_restart_and_ends_at_its_instant(down: timedelta) -> None:
     """Row 8, S13: neither early nor from the beginning."""
-    hub = Hub()
-    hub.turn()
+    hub = begun()
     hub.later(MIN)
-    hub.report("a", SUCCEEDED)
-    hub.turn()
+    hub.hear("a", SUCCEEDED)
     hub.later(MIN)
     hub.restart(down)
 
@@ -57,10 +54,8 @@ def test_a_soak_goes_on_over_a_restart_and_ends_at_its_instant(down: timedelta) 
 
 
 def test_a_soak_that_broke_while_nobody_looked_begins_again() -> None:
-    hub = Hub()
-    hub.turn()
-    hub.report("a", SUCCEEDED)
-    hub.turn()
+    hub = begun()
+    hub.hear("a", SUCCEEDED)
     hub.later(MIN)
     hub.works["a"] = structs.replace(hub.works["a"], health=PROGRESSING)
 
@@ -74,10 +69,8 @@ def test_a_soak_that_broke_while_nobody_looked_begins_again() -> None:
 
 def test_a_soak_that_broke_while_nobody_looked_begins_again_once_its_cluster_is_selected() -> None:
     """S13: the placement may be torn, or missing, when the process begins."""
-    hub = Hub(spec_of(limit=1))
-    hub.turn()
-    hub.report("a", SUCCEEDED)
-    hub.turn()
+    hub = begun(spec_of(limit=1))
+    hub.hear("a", SUCCEEDED)
     hub.works["a"] = structs.replace(hub.works["a"], token="another")
     selected, hub.clusters, hub.is_known = hub.clusters, "", False
     hub.restart(SOAK - US)
@@ -100,10 +93,8 @@ def test_a_failure_that_is_stamped_anew_while_nobody_looked_has_its_grace_again(
     token: str, phase: Phase
 ) -> None:
     """Row 7. Of one that the agent does not stamp nothing is known: it goes on."""
-    hub = Hub(spec_of(limit=1, budget=1, deadline=None))
-    hub.turn()
-    hub.report("a", FAILED)
-    hub.turn()
+    hub = begun(spec_of(limit=1, budget=1, deadline=None))
+    hub.hear("a", FAILED)
     hub.works["a"] = structs.replace(hub.works["a"], token=token)
 
     hub.restart(GRACE)
@@ -112,10 +103,8 @@ def test_a_failure_that_is_stamped_anew_while_nobody_looked_has_its_grace_again(
 
 
 def test_on_an_older_revision_a_soak_that_broke_while_nobody_looked_keeps_its_slot() -> None:
-    hub = Hub()
-    hub.turn()
-    hub.report("ab", SUCCEEDED)
-    hub.turn()
+    hub = begun()
+    hub.hear("ab", SUCCEEDED)
     hub.works["a"] = structs.replace(hub.works["a"], health=PROGRESSING)
     hub.revision = B
 
@@ -126,10 +115,8 @@ def test_on_an_older_revision_a_soak_that_broke_while_nobody_looked_keeps_its_sl
 
 def test_a_success_that_somebody_changed_by_hand_while_nobody_looked_has_not_soaked() -> None:
     """S13: it was seen for a moment, and what was written is there no more."""
-    hub = Hub()
-    hub.turn()
-    hub.report("ab", SUCCEEDED)
-    hub.turn()
+    hub = begun()
+    hub.hear("ab", SUCCEEDED)
     hub.works["a"] = structs.replace(hub.works["a"], content="by hand", revision=A)
     hub.revision = B
 
@@ -156,8 +143,7 @@ def test_a_cluster_that_lacked_something_for_a_while_stands_as_it_did_before(
     restarts: bool,
 ) -> None:
     """It has finally failed on an older revision, and does not come back into flight over that."""
-    hub = Hub(clusters="ab", spec=spec_of(limit=1, budget=2, deadline=None))
-    hub.turn()
+    hub = begun(clusters="ab", spec=spec_of(limit=1, budget=2, deadline=None))
     hub.report("a", FAILED)
     hub.later(GRACE)
     hub.turn()
@@ -179,8 +165,7 @@ def test_a_cluster_that_lacked_something_for_a_while_stands_as_it_did_before(
 def test_an_older_success_soaks_while_its_cluster_lacks_something_only_where_its_stamp_stays(
     token: str, goes_on: bool
 ) -> None:
-    hub = Hub(clusters="ab", spec=spec_of(limit=1, deadline=None))
-    hub.turn()
+    hub = begun(clusters="ab", spec=spec_of(limit=1, deadline=None))
     well = Observation(content=A, health=Health.SUCCEEDED, token="1")
     hub.live.observe("a", well, began := hub.now)
     hub.revision = B
@@ -197,8 +182,7 @@ def test_an_older_success_soaks_while_its_cluster_lacks_something_only_where_its
 
 
 def test_a_deadline_runs_on_over_a_restart() -> None:
-    hub = Hub()
-    hub.turn()
+    hub = begun()
     hub.restart(DEADLINE - US)
 
     assert hub.phase("a") is Phase.PROGRESSING
@@ -229,8 +213,7 @@ def test_verdicts_gates_and_losses_outlive_the_process() -> None:
 def test_a_finally_failed_cluster_stays_so_though_its_agent_says_otherwise_after_a_restart() -> (
     None
 ):
-    hub = Hub()
-    hub.turn()
+    hub = begun()
     hub.later(DEADLINE)
     hub.turn()
     hub.works["a"] = structs.replace(hub.works["a"], health=PROGRESSING)
@@ -243,11 +226,9 @@ def test_a_finally_failed_cluster_stays_so_though_its_agent_says_otherwise_after
 
 def test_a_lost_record_is_rebuilt_and_soaks_start_again() -> None:
     """Conservatively: the deadline from what the works say, the soak from now."""
-    hub = Hub()
-    hub.turn()
+    hub = begun()
     hub.later(MIN)
-    hub.report("a", SUCCEEDED)
-    hub.turn()
+    hub.hear("a", SUCCEEDED)
     hub.later(SOAK - SEC)
     hub.pages = Pages()
 
@@ -312,10 +293,8 @@ def test_of_what_is_left_only_the_time_counts_in_which_news_could_be_heard(
 
     ``agreed``: another kind was known then not to be heard from so long after the success on.
     """
-    hub = Hub(spec_of(limit=4))
-    hub.turn()
-    hub.report("a", SUCCEEDED)
-    hub.turn()
+    hub = begun(spec_of(limit=4))
+    hub.hear("a", SUCCEEDED)
     hub.revision = B
     hub.agree()
     if agreed is not None:
@@ -336,10 +315,8 @@ def test_an_outage_counts_for_what_is_heard_before_the_terms_are_agreed_anew(
     is_noted: bool,
 ) -> None:
     """S1, S13: a success on an older revision that broke in it has not soaked, and holds its slot."""
-    hub = Hub(spec_of(limit=1))
-    hub.turn()
-    hub.report("a", SUCCEEDED)
-    hub.turn()
+    hub = begun(spec_of(limit=1))
+    hub.hear("a", SUCCEEDED)
     hub.revision = B
     hub.agree()
     since = hub.now + SOAK - US
@@ -450,8 +427,7 @@ def test_a_start_in_the_future_is_not_believed() -> None:
 
 def test_outages_before_a_restart_still_lengthen_deadlines() -> None:
     """Row 20."""
-    hub = Hub()
-    hub.turn()
+    hub = begun()
     hub.later(5 * MIN)
     hub.outages = ((T0 + MIN, T0 + 4 * MIN),)
     hub.agree()
@@ -484,8 +460,7 @@ def test_outages_that_concern_nobody_are_forgotten() -> None:
 
 
 def test_a_cluster_that_was_lost_while_nobody_looked_counts_in_the_first_stage() -> None:
-    hub = Hub(spec_of(limit=2, mandatory=["m"]), canaries="xy")
-    hub.turn()
+    hub = begun(spec_of(limit=2, mandatory=["m"]), canaries="xy")
     hub.canaries, hub.unreachable = "x", {"y"}
 
     hub.restart()
@@ -496,10 +471,8 @@ def test_a_cluster_that_was_lost_while_nobody_looked_counts_in_the_first_stage()
 
 def test_a_cluster_that_was_lost_in_its_soak_while_nobody_looked_is_lost() -> None:
     """S17: the soak is measured by the terms, although no terms were agreed in this process yet."""
-    hub = Hub()
-    hub.turn()
-    hub.report("ab", SUCCEEDED)
-    hub.turn()
+    hub = begun()
+    hub.hear("ab", SUCCEEDED)
     hub.later(MIN)
     hub.clusters, hub.unreachable = "bcd", {"a"}
 

@@ -23,7 +23,7 @@ from tests.support.fleets import (
     US,
     spec_of,
 )
-from tests.support.live import A, B, Hub, soaked
+from tests.support.live import A, B, Hub, begun, soaked
 
 # -- works written by others -----------------------------------------------------------------------
 
@@ -117,8 +117,7 @@ def test_a_work_changed_by_hand_is_restored_and_what_it_says_does_not_count(
     health: Health, was_soaked: bool
 ) -> None:
     """Rows 10 and 24: no touch, no slot, and no clock begins anew."""
-    hub = Hub()
-    hub.turn()
+    hub = begun()
     if was_soaked:
         hub.report("ab", SUCCEEDED)
         hub.later(SOAK)
@@ -164,8 +163,7 @@ def test_a_cluster_not_yet_reached_is_restored_to_the_revision_it_is_supposed_to
 
 
 def test_a_soak_that_drift_interrupts_begins_again() -> None:
-    hub = Hub()
-    hub.turn()
+    hub = begun()
     hub.report("a", SUCCEEDED)
     hub.later(SOAK - SEC)
     hub.by_others("a", "by hand", SUCCEEDED)
@@ -195,8 +193,7 @@ def test_a_refused_write_is_tried_again_more_and_more_rarely() -> None:
 
 def test_another_revision_waits_for_no_refusal_of_the_one_before() -> None:
     """L5."""
-    hub = Hub(spec_of(limit=1), refuses={"a"})
-    hub.turn()
+    hub = begun(spec_of(limit=1), refuses={"a"})
     hub.refuses, hub.revision = set(), B
     hub.agree()
 
@@ -207,8 +204,7 @@ def test_another_revision_waits_for_no_refusal_of_the_one_before() -> None:
 
 
 def test_what_was_refused_is_tried_again_no_sooner_for_a_newer_revision() -> None:
-    hub = Hub(spec_of(limit=1), refuses={"a"})
-    hub.turn()
+    hub = begun(spec_of(limit=1), refuses={"a"})
     hub.later(SEC)
     hub.revision, hold = B, Wait(Reason.PAUSED)
     hub.agree()
@@ -223,8 +219,7 @@ def test_what_was_refused_is_tried_again_no_sooner_for_a_newer_revision() -> Non
 
 
 def test_a_refused_write_is_a_failure_on_the_clock_of_the_first_attempt() -> None:
-    hub = Hub(spec_of(limit=1, budget=0, deadline=None), refuses={"a"})
-    hub.turn()
+    hub = begun(spec_of(limit=1, budget=0, deadline=None), refuses={"a"})
     hub.now = T0 + GRACE - US
     hub.turn()
     assert hub.phase("a") is Phase.PROGRESSING
@@ -253,8 +248,7 @@ def test_what_the_older_work_says_does_not_hide_that_the_write_is_refused(health
 
 
 def test_a_write_that_lands_in_the_end_lets_its_cluster_recover() -> None:
-    hub = Hub(spec_of(limit=1, budget=1), refuses={"a"})
-    hub.turn()
+    hub = begun(spec_of(limit=1, budget=1), refuses={"a"})
     hub.later(6 * SEC)
     hub.refuses = set()
     hub.turn()
@@ -267,8 +261,7 @@ def test_a_write_that_lands_in_the_end_lets_its_cluster_recover() -> None:
 
 
 def test_a_refusal_outlives_the_process_as_a_failure_and_is_tried_again_at_once() -> None:
-    hub = Hub(spec_of(limit=1, budget=0), refuses={"a"})
-    hub.turn()
+    hub = begun(spec_of(limit=1, budget=0), refuses={"a"})
     hub.later(2 * GRACE)
 
     hub.restart()
@@ -300,8 +293,7 @@ def test_what_soaks_on_an_older_revision_is_written_down_and_not_in_flight_after
     """S1: its work is deleted while nobody looks, and the wait is another one by then; taken for in flight,
     it would be touched with no slot.
     """
-    hub = Hub(spec_of(limit=1, budget=1))
-    hub.turn()
+    hub = begun(spec_of(limit=1, budget=1))
     hub.report("a", SUCCEEDED)
     hub.revision = B
     hub.agree()
@@ -318,8 +310,7 @@ def test_what_soaks_on_an_older_revision_is_written_down_and_not_in_flight_after
 
 def test_what_failed_for_a_moment_and_recovers_while_nobody_looks_is_in_flight() -> None:
     """Row 7: of sixty seconds of failure nobody has seen more than one."""
-    hub = Hub(spec_of(limit=1, budget=0, deadline=None))
-    hub.turn()
+    hub = begun(spec_of(limit=1, budget=0, deadline=None))
     hub.report("a", FAILED)
     hub.later(SEC)
     hub.turn()
@@ -348,8 +339,7 @@ def test_a_cluster_whose_failed_work_is_gone_waits_for_its_agent_and_not_for_wha
     None
 ):
     """O1: nothing is applied there any more, so nothing fails to be."""
-    hub = Hub(spec_of(limit=1, budget=1))
-    hub.turn()
+    hub = begun(spec_of(limit=1, budget=1))
     hub.report("a", FAILED, "ApplyFailed")
     del hub.works["a"]
     hub.live.observe("a", None, hub.now)

@@ -59,27 +59,24 @@ FAILURES = [
 
 
 @pytest.mark.parametrize("outcome", FAILURES)
-def test_a_write_that_does_not_land_stops_the_waves_after_it(outcome: WriteOutcome) -> None:
+@pytest.mark.parametrize(
+    ("writes", "sent"),
+    [
+        pytest.param([note("one"), note("two")], ["one", "two"], id="it stops the waves after it"),
+        pytest.param([touch("c1")], ["w", "three"], id="of one cluster: it stops nothing"),
+    ],
+)
+def test_a_write_that_does_not_land_stops_the_waves_after_it_unless_it_is_about_one_cluster(
+    writes: list[Write], sent: list[str], outcome: WriteOutcome
+) -> None:
     rig = Rig(holding=True)
-    rig.io.answers["one"] = outcome
-    rig.script.once(A, [note("one"), note("two")], [note("three")])
+    rig.io.answers[sent[0]] = outcome
+    rig.script.once(A, writes, [note("three")])
     rig.start(A)
-    rig.io.release(2)
+    rig.io.release(len(writes))
     rig.run()
 
-    assert rig.io.sent == ["one", "two"]
-
-
-@pytest.mark.parametrize("outcome", FAILURES)
-def test_a_write_about_one_cluster_that_does_not_land_stops_nothing(outcome: WriteOutcome) -> None:
-    rig = Rig(holding=True)
-    rig.io.answers["w"] = outcome
-    rig.script.once(A, [touch("c1")], [note("three")])
-    rig.start(A)
-    rig.io.release()
-    rig.run()
-
-    assert rig.io.sent == ["w", "three"]
+    assert rig.io.sent == sent
 
 
 @pytest.mark.parametrize(("first", "asked"), [(True, ["b", "a", "a"]), (False, ["b", "a"])])
@@ -126,6 +123,12 @@ class Refusing(Failing):
     def call(self, verb: str, target: Ref | Kind) -> Fault | None:
         hit = verb == "create" and isinstance(target, Ref) and target.name == self.name
         return Fault.UNAVAILABLE if hit else None
+
+
+def faulty(*refs: Ref) -> tuple[Rig, Failing]:
+    """An engine that runs with these, and the faults that it is to meet."""
+    faults = Failing()
+    return Rig(lambda hub: FaultyHub(hub, faults)).start(*refs), faults
 
 
 @pytest.mark.parametrize(
@@ -193,9 +196,7 @@ def test_a_write_of_unknown_outcome_is_read_back_before_anything_is_planned() ->
 
 
 def test_a_conflict_brings_in_what_the_other_wrote_though_no_watch_told_it() -> None:
-    faults = Failing()
-    rig = Rig(lambda hub: FaultyHub(hub, faults))
-    rig.start(A)
+    rig, faults = faulty(A)
     faults.events[REPLICA_SET.name] = Delivery.HOLD
     version = rig.fleet.versions.of(A)
     rig.poke(A)
@@ -273,9 +274,7 @@ def test_every_error_of_a_hub_is_one_outcome(error: HubError, result: WriteResul
 
 
 def test_what_a_write_returns_is_known_before_the_watch_tells_it() -> None:
-    faults = Failing()
-    rig = Rig(lambda hub: FaultyHub(hub, faults))
-    rig.start(A)
+    rig, faults = faulty(A)
     faults.events[REPLICA_SET.name] = Delivery.HOLD
     status = {"summary": {"total": 7}}
     rig.script.once(A, [PatchStatus(A, status)])
@@ -322,9 +321,7 @@ def test_others_count_it_log_it_try_again_later_and_go_on(caplog: pytest.LogCapt
 
 
 def test_what_was_deleted_while_a_watch_was_broken_is_found() -> None:
-    faults = Failing()
-    rig = Rig(lambda hub: FaultyHub(hub, faults))
-    rig.start(A, B)
+    rig, faults = faulty(A, B)
     faults.events[REPLICA_SET.name] = Delivery.CUT
     rig.poke(B)
     rig.store.delete(A)
@@ -342,9 +339,7 @@ def test_what_was_deleted_while_a_watch_was_broken_is_found() -> None:
 
 
 def test_a_list_that_fails_is_tried_again_and_the_engine_lives() -> None:
-    faults = Failing()
-    rig = Rig(lambda hub: FaultyHub(hub, faults))
-    rig.start(A, B)
+    rig, faults = faulty(A, B)
     faults.events[REPLICA_SET.name] = Delivery.CUT
     rig.poke(B)
     rig.store.delete(A)

@@ -102,29 +102,29 @@ class Sent:
         self.io.send(writes, lambda _, outcome: self.outcomes.append(outcome))
 
 
-def test_an_attempt_is_over_when_its_result_is_written() -> None:
-    sent = Sent()
+@pytest.mark.parametrize(
+    ("late", "answer", "phase", "message", "counted"),
+    [
+        pytest.param(SEC, "", "Delivered", None, "delivered", id="it is delivered"),
+        pytest.param(SEC, "no answer", "Pending", "no answer", "failed", id="it fails"),
+        pytest.param(GIVE_UP_AFTER, "no answer", "GivenUp", "no answer", "given_up", id="too late"),
+    ],
+)
+def test_an_attempt_is_over_when_its_result_is_written_which_says_why_and_is_counted(
+    late: timedelta, answer: str, phase: str, message: str | None, counted: str
+) -> None:
+    sent = Sent(late=late)
     sent.send(notification())
     assert sent.outcomes == []
 
-    sent.channel.open[0]("")
+    sent.channel.open[0](answer)
 
-    (status,) = sent.inner.writes
-    assert isinstance(status, PatchStatus)
-    assert (status.status["phase"], status.status["tries"], status.version) == ("Delivered", 1, 7)
+    (written,) = sent.inner.writes
+    assert isinstance(written, PatchStatus)
+    assert (written.status["phase"], written.status["message"]) == (phase, message)
+    assert (written.status["tries"], written.version) == (1, 7)
     assert sent.outcomes == [LANDED]
-    assert sent.counted == ["delivered"]
-
-
-def test_a_failed_attempt_says_why_and_is_counted() -> None:
-    sent = Sent()
-    sent.send(notification())
-    sent.channel.open[0]("no answer")
-
-    (status,) = sent.inner.writes
-    assert isinstance(status, PatchStatus)
-    assert (status.status["phase"], status.status["message"]) == ("Pending", "no answer")
-    assert sent.counted == ["failed"]
+    assert sent.counted == [counted]
 
 
 def test_one_channel_that_hangs_takes_no_more_than_its_share_of_the_line() -> None:
@@ -156,17 +156,6 @@ def test_one_namespace_takes_no_more_than_its_share_of_the_line() -> None:
 
     sent.send(notification())
     assert len(sent.channel.open) == MOST_OF_NAMESPACE + 1
-
-
-def test_what_is_given_up_is_counted() -> None:
-    sent = Sent(late=GIVE_UP_AFTER)
-    sent.send(notification())
-    sent.channel.open[0]("no answer")
-
-    (status,) = sent.inner.writes
-    assert isinstance(status, PatchStatus)
-    assert status.status["phase"] == "GivenUp"
-    assert sent.counted == ["given_up"]
 
 
 def test_a_process_that_leads_no_more_leaves_the_result_to_the_next_one() -> None:

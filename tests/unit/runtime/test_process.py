@@ -33,6 +33,22 @@ def documents(**fields: Any) -> list[Obj]:
     return [*make.fleet(CLUSTERS), make.workload(strategy=strategy)]
 
 
+def alone(seconds: float = 0) -> tuple[World, Process]:
+    """The process p0 has had the fleet to itself for so long."""
+    world = World(documents())
+    process = world.start("p0")
+    world.on(seconds)
+    return world, process
+
+
+def with_deadline(deadline: str, ready_after: str) -> tuple[World, Process]:
+    """A workload that goes back by itself once a cluster has missed its deadline."""
+    strategy = make.progressive(maxConcurrency=4, maxFailures=0, progressDeadline=deadline)
+    workload = make.workload(strategy=strategy, annotations={names.ROLLBACK: "Automatic"})
+    world = World([*make.fleet(4), workload], defaults={"readyAfter": ready_after})
+    return world, world.start("p0")
+
+
 def progressing(world: World) -> str:
     status = world.get(REPLICA_SET, "default/web").get("status") or {}
     found = {c["type"]: c for c in status.get("conditions") or ()}
@@ -40,8 +56,7 @@ def progressing(world: World) -> str:
 
 
 def test_a_single_process_leads_reads_and_rolls_out() -> None:
-    world = World(documents())
-    world.start("p0")
+    world, _ = alone()
     world.on(600, lambda: progressing(world) == "Complete")
     assert len(world.works()) == CLUSTERS
     assert progressing(world) == "Complete"
@@ -70,8 +85,7 @@ def test_whoever_waits_neither_reads_the_fleet_nor_writes() -> None:
 
 
 def test_a_process_is_ready_once_it_has_read_everything() -> None:
-    world = World(documents())
-    process = world.start("p0")
+    world, process = alone()
     controller = process.controller
     assert not controller.readiness().ready
     process.line.cut = True
@@ -85,54 +99,37 @@ def test_a_process_is_ready_once_it_has_read_everything() -> None:
     assert controller.leads
 
 
-def test_nothing_is_decided_before_everything_is_read() -> None:
-    """The lease can be had, the lists cannot: events that come in meanwhile lead to nothing."""
-    world = World(documents())
-    process = world.start("p0")
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        pytest.param(Unavailable("the line is cut"), "the line is cut", id="it does not come"),
+        pytest.param(RecursionError("nested too deeply"), "RecursionError", id="a fault of ours"),
+    ],
+)
+def test_nothing_is_decided_before_everything_is_read_and_what_failed_is_read_again(
+    error: Exception, told: str
+) -> None:
+    """The lease can be had, a list cannot: events that come in meanwhile lead to nothing."""
+    world, process = alone()
     good = world.hub.list
     broken = [True]
 
     def listing(kind: Any, *args: Any, **kwargs: Any) -> Any:
         if broken[0] and kind is REPLICA_SET:
-            process.line.cut = True
-            try:
-                return process.line.list(kind)
-            finally:
-                process.line.cut = False
+            raise error
         return good(kind, *args, **kwargs)
 
     world.hub.list = listing  # type: ignore[method-assign]  # one list fails, all else works
     world.on(20)
     assert world.by("p0") == []
-    assert "reading everything failed" in process.controller.readiness().why
-    broken[0] = False
-    world.on(20)
-    assert world.by("p0", MANIFEST_WORK)
-
-
-def test_a_list_that_cannot_be_taken_in_for_a_fault_of_ours_is_read_again() -> None:
-    world = World(documents())
-    process = world.start("p0")
-    good = world.hub.list
-    broken = [True]
-
-    def listing(kind: Any, *args: Any, **kwargs: Any) -> Any:
-        if broken[0] and kind is REPLICA_SET:
-            raise RecursionError("nested too deeply")
-        return good(kind, *args, **kwargs)
-
-    world.hub.list = listing  # type: ignore[method-assign]  # one list fails, all else works
-    world.on(20)
-    assert "reading everything failed: RecursionError" in process.controller.readiness().why
+    assert f"reading everything failed: {told}" in process.controller.readiness().why
     broken[0] = False
     world.on(20)
     assert world.by("p0", MANIFEST_WORK)
 
 
 def test_a_new_leader_starts_where_the_old_one_stopped_and_counts_the_gap_as_an_outage() -> None:
-    world = World(documents())
-    first = world.start("p0")
-    world.on(10)
+    world, first = alone(10)
     first.frozen = True
     second = world.start("p1")
     world.on(40)
@@ -159,8 +156,7 @@ def test_a_cut_line_ends_the_leader_at_its_deadline_and_the_other_one_finishes()
 
 
 def test_watches_that_were_gone_for_long_are_an_outage_and_a_blink_is_none() -> None:
-    world = World(documents())
-    process = world.start("p0")
+    world, process = alone()
     fleet = process.controller.engine.fleet
     world.on(5)
     process.in_touch = False
@@ -184,12 +180,7 @@ def test_watches_that_were_gone_for_long_are_an_outage_and_a_blink_is_none() -> 
 
 def test_while_the_lease_is_not_heard_of_no_deadline_passes() -> None:
     """The watches look connected: nothing comes over them, and nobody says that they are cut."""
-    deadline = {"maxConcurrency": 4, "maxFailures": 0, "progressDeadline": "60s"}
-    workload = make.workload(
-        strategy=make.progressive(**deadline), annotations={names.ROLLBACK: "Automatic"}
-    )
-    world = World([*make.fleet(4), workload], defaults={"readyAfter": "55s"})
-    process = world.start("p0")
+    world, process = with_deadline("60s", "55s")
     process.line.is_silent = True
     world.on(54.5)
     process.line.cut = True
@@ -242,12 +233,7 @@ def test_a_lease_that_is_renewed_by_one_who_looks_at_nothing_ends_no_deadline(
     trouble: Callable[[World, Process, pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S13: the successor goes by until when somebody heard, not by the last renewal."""
-    deadline = {"maxConcurrency": 4, "maxFailures": 0, "progressDeadline": "60s"}
-    workload = make.workload(
-        strategy=make.progressive(**deadline), annotations={names.ROLLBACK: "Automatic"}
-    )
-    world = World([*make.fleet(4), workload], defaults={"readyAfter": "30s"})
-    process = world.start("p0")
+    world, process = with_deadline("60s", "30s")
     world.on(10)
     trouble(world, process, monkeypatch)
     second = world.start("p1")
@@ -269,12 +255,7 @@ def stand_still(world: World, process: Process, seconds: int) -> None:
 def test_a_thread_that_stands_still_within_a_turn_lets_no_deadline_pass(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    deadline = {"maxConcurrency": 4, "maxFailures": 0, "progressDeadline": "40s"}
-    workload = make.workload(
-        strategy=make.progressive(**deadline), annotations={names.ROLLBACK: "Automatic"}
-    )
-    world = World([*make.fleet(4), workload], defaults={"readyAfter": "65s"})
-    process = world.start("p0")
+    world, process = with_deadline("40s", "65s")
     world.on(10)
     fleet = process.controller.engine.fleet
     quick = fleet.apply
@@ -341,16 +322,20 @@ def test_it_looks_up_after_a_list_that_takes_long_and_plans_only_when_it_has_rea
     assert engine.passes == before + 1
 
 
-def test_told_to_stop_it_lets_its_writes_come_back_and_then_the_lease_go() -> None:
-    world = World(documents())
-    process = world.start("p0")
-    world.on(4)
+def with_a_write_out() -> tuple[World, Process]:
+    """A process froze amid its writes, and runs again; what it wrote has not come back."""
+    world, process = alone(4)
     process.pipe.stop_before = process.pipe.sent + 1
     world.hub.patch(Ref(REPLICA_SET, "default/web"), {"spec": {"manifestWorkTemplate": v(2)}})
     world.on(4)
     assert process.pipe.waiting
-    order: list[str] = []
     process.frozen = False
+    return world, process
+
+
+def test_told_to_stop_it_lets_its_writes_come_back_and_then_the_lease_go() -> None:
+    world, process = with_a_write_out()
+    order: list[str] = []
     process.controller._nap = lambda _: order.append("waits") or process.thaw()  # type: ignore[func-returns-value]
     process.controller.stop()
     process.controller.run(10 * SEC)
@@ -360,14 +345,7 @@ def test_told_to_stop_it_lets_its_writes_come_back_and_then_the_lease_go() -> No
 
 
 def test_writes_that_do_not_come_back_keep_the_lease() -> None:
-    world = World(documents())
-    process = world.start("p0")
-    world.on(4)
-    process.pipe.stop_before = process.pipe.sent + 1
-    world.hub.patch(Ref(REPLICA_SET, "default/web"), {"spec": {"manifestWorkTemplate": v(2)}})
-    world.on(4)
-    assert process.pipe.waiting
-    process.frozen = False
+    world, process = with_a_write_out()
     process.controller._nap = lambda _: world.clock.advance(SEC)
     process.controller.stop()
     process.controller.run(5 * SEC)
@@ -375,9 +353,7 @@ def test_writes_that_do_not_come_back_keep_the_lease() -> None:
 
 
 def test_a_lost_lead_ends_the_run_with_an_error() -> None:
-    world = World(documents())
-    process = world.start("p0")
-    world.on(4)
+    world, process = alone(4)
     world.hub.patch(
         Ref(LEASE, "default/rollout-controller"), {"spec": {"holderIdentity": "somebody"}}
     )
@@ -387,8 +363,7 @@ def test_a_lost_lead_ends_the_run_with_an_error() -> None:
 
 
 def test_a_question_is_answered_on_the_engines_thread_and_its_errors_are_the_askers() -> None:
-    world = World(documents())
-    process = world.start("p0")
+    _, process = alone()
     answers: list[object] = []
 
     def ask() -> None:
@@ -410,12 +385,10 @@ def test_a_question_is_answered_on_the_engines_thread_and_its_errors_are_the_ask
 
 
 def test_a_loop_that_does_not_come_round_is_not_alive() -> None:
-    world = World(documents())
-    controller = world.start("p0").controller
-    world.on(2)
-    assert controller.is_alive()
+    world, process = alone(2)
+    assert process.controller.is_alive()
     world.clock.advance(timedelta(minutes=4))
-    assert not controller.is_alive()
+    assert not process.controller.is_alive()
 
 
 # -- R2 ------------------------------------------------------------------------------------------
@@ -544,8 +517,7 @@ def test_r2_a_successor_that_does_not_wait_is_caught(monkeypatch: pytest.MonkeyP
 
 
 def test_every_write_of_a_patch_has_a_precondition() -> None:
-    world = World(documents())
-    process = world.start("p0")
+    world, process = alone()
     bare: list[str] = []
     real = process.pipe.send
 

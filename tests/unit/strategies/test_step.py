@@ -139,6 +139,10 @@ def test_a_finally_failed_cluster_that_soaks_after_all_lets_the_rollout_go_on() 
     assert [(s.cluster, s.verdict) for s in after.settled] == [("a", Verdict.SOAKED)]
 
 
+ONE_PER_GROUP = spec_of("ProgressivePerGroup", budget=1)
+NONE_PER_GROUP = spec_of("ProgressivePerGroup", budget=0)
+
+
 # Row 17: lost clusters, by stage | the strategy | what comes of it.
 @pytest.mark.parametrize(
     ("spec", "word", "lost", "halted", "touch"),
@@ -148,37 +152,15 @@ def test_a_finally_failed_cluster_that_soaks_after_all_lets_the_rollout_go_on() 
         pytest.param(
             spec_of(budget=9, mandatory=["m"]), "DD..", {"x": "m/0"}, True, "", id="mandatory"
         ),
+        pytest.param(ONE_PER_GROUP, "DD..", {"x": "m/0"}, False, "cd", id="in its group's budget"),
         pytest.param(
-            spec_of("ProgressivePerGroup", budget=1),
-            "DD..",
-            {"x": "m/0"},
-            False,
-            "cd",
-            id="within its group's budget",
+            ONE_PER_GROUP, "DD..", {"x": "m/0", "y": "m/0"}, True, "", id="beyond that budget"
         ),
         pytest.param(
-            spec_of("ProgressivePerGroup", budget=1),
-            "DD..",
-            {"x": "m/0", "y": "m/0"},
-            True,
-            "",
-            id="beyond its group's budget",
+            ONE_PER_GROUP, "DT..", {"x": "m/0"}, True, "", id="with another failure in its group"
         ),
         pytest.param(
-            spec_of("ProgressivePerGroup", budget=1),
-            "DT..",
-            {"x": "m/0"},
-            True,
-            "",
-            id="with another failure in its group",
-        ),
-        pytest.param(
-            spec_of("ProgressivePerGroup", budget=0),
-            "DD..",
-            {"x": "gone/0"},
-            True,
-            "",
-            id="from a stage that is gone: it counts in the first",
+            NONE_PER_GROUP, "DD..", {"x": "gone/0"}, True, "", id="of a gone stage: in the first"
         ),
         pytest.param(spec_of("All"), "..", {"x": "all"}, False, "ab", id="All has no budget"),
     ],
