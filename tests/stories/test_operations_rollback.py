@@ -191,7 +191,7 @@ def test_an_earlier_placement_is_told_at_once_that_a_later_one_takes_the_revisio
 
     assert story.reason == "RolledBack"
     assert "placement pa" in story.message
-    assert "taken back in placement pb" in story.message
+    assert "rolled back in placement pb" in story.message
 
 
 def test_each_placement_takes_back_what_failed_there() -> None:
