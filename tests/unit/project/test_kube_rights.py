@@ -150,7 +150,7 @@ def test_all_is_well_where_every_account_uses_its_rights_and_no_others(tmp_path:
             Right("coordination.k8s.io", "leases", "get", HERE),
             "granted and never used",
         ),
-        ("controller", Right("coordination.k8s.io", "leases", "get"), "used and not granted"),
+        ("controller", Right("coordination.k8s.io", "leases", "patch"), "used and not granted"),
         ("controller", Right("events.k8s.io", "events", "list"), "used and not granted"),
         (
             "controller",
