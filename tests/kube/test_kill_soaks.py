@@ -29,7 +29,7 @@ pytestmark = pytest.mark.kube
 
 CLUSTERS = 6
 CANARIES = frozenset({"c00", "c01"})
-SOAK = timedelta(seconds=max(12, KILLS // 2))
+SOAK = timedelta(seconds=max(12, KILLS // 5))
 SHORT_SOAK = timedelta(seconds=12)
 SHORTEST, LONGEST = 2.5, 5.0
 """Seconds for which one has read everything and leads, before it is killed."""
