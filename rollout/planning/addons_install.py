@@ -68,16 +68,16 @@ def owned(workload: AddOnWorkload, addon: AddOn, busy: set[str], in_order: set[s
 
 
 def disowned_notes(workload: AddOnWorkload, addon: AddOn, writes: Iterable[Write]) -> list[Note]:
-    """Notes on ManagedClusterAddOns of this add-on that say it no more, where a write puts that right (S18).
+    """Notes on ManagedClusterAddOns that lost their owner or their mark, where a write puts it back (S18).
 
-    One that it did not install is taken over without a word.
+    One that the add-on did not install gets its owner without a note.
     """
     clusters = [touch.cluster for write in writes if (touch := touch_of(write)) is not None]
     return [
         Note(
             workload.ref,
             "AddOnRepaired",
-            f"the ManagedClusterAddOn of cluster {cluster} said no more that it is of this add-on; it does again",
+            f"the ManagedClusterAddOn of cluster {cluster} had lost its owner or its mark; it is put back",
             warning=True,
         )
         for cluster in clusters
@@ -86,7 +86,7 @@ def disowned_notes(workload: AddOnWorkload, addon: AddOn, writes: Iterable[Write
 
 
 def _is_disowned(workload: AddOnWorkload, addon: AddOn, installed: ClusterAddOn) -> bool:
-    """Whether somebody took away its mark, or, of one with the mark of this very add-on, its owner."""
+    """Whether somebody removed its mark, or left the mark and removed the owner."""
     mark = installed.annotations.get(names.INSTALLED_BY)
     if mark is None:
         return workload.is_marked(installed.cluster)
