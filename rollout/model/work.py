@@ -64,6 +64,16 @@ class Work:
     def key(self) -> str:
         return f"{self.cluster}/{self.name}"
 
+    def differs_in_status(self, later: "Work") -> bool:
+        """Whether ``later`` is the same object, and nothing was written since but its status, or labels
+        and annotations that say nothing to us.
+        """
+        known, found = (
+            (w.uid, w.generation, w.labels, w.revision, w.started_at, w.said_owner, w.deleting)
+            for w in (self, later)
+        )
+        return bool(self.uid and self.generation) and known == found
+
 
 @lru_cache(maxsize=1_024)
 def work_name(owner: str) -> str:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.notifications import Notification
+from rollout.model.work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,17 @@ class Create(Struct, frozen=True):
 
 
 class Patch(Struct, frozen=True):
-    """JSON merge patch of the object, only while it still has ``version`` (None: whatever it has)."""
+    """JSON merge patch of the object, only while it still has ``version`` (None: whatever it has).
+
+    ``known``: the ManifestWork in that version. Where its agent alone has written since, the write is
+    made all the same: it rests on nothing that the agent says of this cluster.
+    """
 
     ref: Ref
     changes: Obj
     version: int | None = None
     touch: Touch | None = None
+    known: Work | None = None
 
 
 class PatchStatus(Struct, frozen=True):

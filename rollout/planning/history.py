@@ -61,19 +61,28 @@ def history(
     decided: Mapping[str, Decided],
     edited: Sequence[Revision] = (),
 ) -> list[Write]:
-    """What is kept from now on, and what no more.
+    """What is kept from now on.
 
     Args:
         edited: of ``kept``, what somebody changed on the hub; what is there makes way before.
     """
     writes: list[Write] = [Create(*kept_object(each)) for each in edited]
-    writes += [
-        _keep(workload, replicaset, content, kept) for content in to_keep(workload, kept, decided)
-    ]
+    wanted = to_keep(workload, kept, decided)
+    return writes + [_keep(workload, replicaset, content, kept) for content in wanted]
+
+
+def outdated(
+    workload: ReplicaSetWorkload,
+    replicaset: ReplicaSet,
+    kept: Mapping[str, Revision],
+    *,
+    edited: Sequence[Revision] = (),
+) -> list[Write]:
+    """What is kept no more. ``edited``: see `history`."""
     revisions = sorted((r for r in kept.values() if not r.base), key=lambda r: r.number)
     too_many = max(0, len(revisions) - replicaset.intents.history_limit)
     if not too_many and len(revisions) == len(kept):
-        return writes
+        return []
     used = _in_use(workload, kept)
     spare = [r for r in revisions if r.content not in used][:too_many]
     soaked = used | _soaked(workload)  # somebody may go back further than to what soaked last
@@ -82,9 +91,9 @@ def history(
         r for r in kept.values() if r.base and r.content not in (used if r.base in gone else soaked)
     ]
     if replicaset.problems or not workload.shares:
-        return writes
+        return []
     spare = [r for r in spare if r not in edited]  # those that come back go by their new uid
-    return writes + [Delete(revision_ref(workload.ref, r.content), r.uid) for r in spare]
+    return [Delete(revision_ref(workload.ref, r.content), r.uid) for r in spare]
 
 
 def way_cleared(

@@ -24,7 +24,7 @@ from rollout.planning.documents import (
     revision_label,
     work_annotations,
 )
-from rollout.planning.history import history, to_keep, way_cleared
+from rollout.planning.history import history, outdated, to_keep, way_cleared
 from rollout.planning.notes import (
     cleared_notes,
     disowned_notes,
@@ -115,7 +115,8 @@ class _ReplicaSetPass(Pass):
             works,
             self._twins(steps) + gone.writes + self._forgotten() if hold is None else [],
             self.analyses(workload.ref, replicaset, self.decided, self.view.measured),
-            [status] if status else [],
+            # What is kept no more goes last: it must keep no cluster waiting.
+            self._outdated() + ([status] if status else []),
         )
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
@@ -222,6 +223,13 @@ class _ReplicaSetPass(Pass):
             found += share.live.book.writes(decided.head, decided.lines)
         return found
 
+    def _outdated(self) -> list[Write]:
+        """Revisions that nobody goes back to any more."""
+        if self.is_unwritten:
+            return []
+        edited = self.view.edited(self.workload.ref)
+        return outdated(self.workload, self.replicaset, self.revisions, edited=edited)
+
     def _finalizer(self) -> list[Write]:
         if self.replicaset.deleting or names.REPLICASET_FINALIZER in self.replicaset.finalizers:
             return []
@@ -256,18 +264,12 @@ class _ReplicaSetPass(Pass):
     def _taken_back(self, share: ReplicaSetShare, placement: str) -> list[Create | Patch]:
         """Clusters that get back what soaked there before (row 27)."""
         found: list[Create | Patch] = []
-        retreat = self.decided[placement].retreat
+        ref, retreat = self.workload.ref, self.decided[placement].retreat
         for cluster, content in retreat.touch if retreat else ():
             spec = self._spec(content)
             if spec is not None:
-                touch = Touch(
-                    self.workload.ref,
-                    placement,
-                    cluster,
-                    first=True,
-                    cause="Rollback",
-                    revision=content,
-                )
+                cause = "Rollback"
+                touch = Touch(ref, placement, cluster, first=True, cause=cause, revision=content)
                 found.append(self._write(share, touch, spec, content))
         return found
 
@@ -329,7 +331,7 @@ class _ReplicaSetPass(Pass):
             },
             "spec": difference(work.spec, spec),
         }
-        return Patch(Ref(MANIFEST_WORK, work.key), changes, work.version, touch)
+        return Patch(Ref(MANIFEST_WORK, work.key), changes, work.version, touch, known=work)
 
     def _standing_work(self, cluster: str) -> Work | None:
         """The work that counts there, else the oldest of those being deleted: a second work beside

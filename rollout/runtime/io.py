@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rollout.api.work import decode_work
 from rollout.errors import (
     Conflict,
     Denied,
@@ -26,9 +27,11 @@ from rollout.errors import (
     Unauthenticated,
 )
 from rollout.hub.base import Hub, Listing
+from rollout.hub.watching import version_of
 from rollout.measuring.values import Measure
 from rollout.model.kinds import PLACEMENT_DECISION, Kind, Obj, Ref
 from rollout.model.names import PLACEMENT_LABEL
+from rollout.model.work import Work
 from rollout.model.writes import Create, Delete, Deliver, Patch, PatchStatus, RemoveFinalizer
 from rollout.planning.plan import Write
 
@@ -107,7 +110,14 @@ class ReadLabelled:
     label: tuple[str, str]
 
 
-Request = ReadSelected | ReadLabelled | Write
+@dataclass(frozen=True, slots=True)
+class ReadObject:
+    """Asks for an object as it is now: ``Obj``, or `Gone`."""
+
+    ref: Ref
+
+
+Request = ReadSelected | ReadLabelled | ReadObject | Write
 """A write asks to be done; it is answered by the object as stored, or by None."""
 
 
@@ -151,9 +161,31 @@ def _steps(write: Write) -> Generator[Request, Any, WriteOutcome]:
                     return WriteOutcome(
                         result=WriteResult.STALE, message=f"{left} {kind.plural} are left"
                     )
+            case Patch(known=Work() as known):
+                return (yield from _patch_past_agent(write, known))
         stored = yield write
     except HubError as error:
         return outcome_of(write, error)
+    return WriteOutcome(result=WriteResult.LANDED, obj=stored)
+
+
+def _patch_past_agent(write: Patch, known: Work) -> Generator[Request, Any, WriteOutcome]:
+    """Patch a work; once more where only what its agent says has changed since it was read."""
+    try:
+        stored = yield write
+    except Conflict as conflict:
+        try:
+            found = yield ReadObject(write.ref)
+        except HubError:
+            raise conflict from None
+        if not known.differs_in_status(decode_work(found, known)):
+            return WriteOutcome(
+                result=WriteResult.STALE,
+                obj=found,
+                message=str(conflict),
+                read_back=ReadBack.DONE,
+            )
+        stored = yield replace(write, version=version_of(found))
     return WriteOutcome(result=WriteResult.LANDED, obj=stored)
 
 
@@ -249,6 +281,8 @@ def _answer(
             return selected[request]
         case ReadLabelled(kind, label):
             return hub.list(kind, None, dict([label])).items
+        case ReadObject(ref):
+            return hub.get(ref)
     return call(hub, request)
 
 

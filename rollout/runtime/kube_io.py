@@ -24,6 +24,7 @@ from rollout.runtime.io import (
     Done,
     ReadBack,
     ReadLabelled,
+    ReadObject,
     ReadSelected,
     WriteOutcome,
     WriteResult,
@@ -99,36 +100,45 @@ class KubeIo:
         """Post the writes that these ask for; tell of those that have come to their end."""
         jobs: list[Job] = []
         for attempt in attempts:
-            if attempt.request is None:
-                self._tell(attempt, errand)
-            else:
-                what = (type(attempt.write), attempt.write.ref.kind)
-                jobs.append(Job(partial(self._write, attempt, errand), what))
+            match attempt.request:
+                case None:
+                    self._tell(attempt, errand)
+                case ReadObject(ref):
+                    job = Job(partial(self._look_again, attempt, ref, errand))
+                    self._reads.post([job], errand.turn)
+                case ReadSelected() | ReadLabelled():
+                    raise TypeError(f"{attempt.request} is read for many writes at once")
+                case request:
+                    what = (type(request), request.ref.kind)
+                    jobs.append(Job(partial(self._write, attempt, request, errand), what))
         self._writes.post(jobs, errand.turn)
 
     # -- single writes -------------------------------------------------------------------------
 
-    async def _write(self, attempt: Attempt, errand: _Errand) -> None:
+    async def _write(self, attempt: Attempt, request: Write, errand: _Errand) -> None:
         if self._calls.session.elapsed() > errand.until:
             errand.done(attempt.write, TOO_OLD)
         elif not self._allowed():
             errand.done(attempt.write, NOT_ALLOWED)
         else:
             try:
-                stored = await call(self._calls, attempt.write)
+                stored = await call(self._calls, request)
             except Exception as error:  # noqa: BLE001  (whatever it is, the write is answered)
                 attempt.failed(_of_hub(error))
-                self._tell(attempt, errand)
+                self._go_on([attempt], errand)
                 _raise_on(error)
             else:
                 attempt.answered(stored)
-                self._tell(attempt, errand)
+                self._go_on([attempt], errand)
 
     def _tell(self, attempt: Attempt, errand: _Errand) -> None:
         """What came of it; where that is not known, or others wrote, what is there is read first."""
         if self._is_overtaken(attempt):
             errand.done(attempt.write, replace(attempt.outcome, read_back=ReadBack.HEARD))
-        elif attempt.outcome.result in (WriteResult.STALE, WriteResult.UNKNOWN):
+        elif attempt.outcome.read_back is ReadBack.LEFT and attempt.outcome.result in (
+            WriteResult.STALE,
+            WriteResult.UNKNOWN,
+        ):
             job = Job(partial(self._read_back, attempt, errand))
             self._reads.post([job], errand.turn)
         else:
@@ -195,6 +205,18 @@ class KubeIo:
         """The same errand, for writes that rest on what is read from now on."""
         until = min(errand.until, self._calls.session.elapsed() + FRESH_SECONDS)
         return _Errand(errand.done, errand.turn, until)
+
+    async def _look_again(self, attempt: Attempt, ref: Ref, errand: _Errand) -> None:
+        """What is there after a conflict, for a write that may go on all the same."""
+        fault: Exception | None = None
+        try:
+            attempt.answered(await self._calls.get(ref))
+        except Exception as error:  # noqa: BLE001  (whatever it is, the write is answered)
+            fault = error
+            attempt.failed(_of_hub(error))
+        self._go_on([attempt], errand)
+        if fault is not None:
+            _raise_on(fault)
 
     async def _read_back(self, attempt: Attempt, errand: _Errand) -> None:
         """What is there now? Where that cannot be told, preconditions still guard the next write."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rollout.api.work import decode_work
 from rollout.clock import VirtualClock
 from rollout.errors import Unavailable
 from rollout.hub.base import Hub, Listing
@@ -29,7 +30,7 @@ from rollout.model.kinds import (
 )
 from rollout.model.writes import Create, Delete, Patch, PatchStatus, RemoveFinalizer
 from rollout.planning.plan import Write
-from rollout.runtime.io import InlineIo, Io, WriteOutcome, WriteResult
+from rollout.runtime.io import InlineIo, Io, ReadBack, WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
 from tests.kube.facade import refuse, serving
 from tests.support import make
@@ -138,6 +139,68 @@ def test_a_patch_has_a_precondition_where_it_says_so(driver: Driver, hub: Hub) -
     )
     assert do(driver, Patch(WORK, {"metadata": {"labels": {"a": "d"}}})) is WriteResult.LANDED
     assert do(driver, Patch(Ref(MANIFEST_WORK, "c1/none"), changes)) is WriteResult.STALE
+
+
+def known_work(hub: Hub) -> Patch:
+    """A patch of a work, resting on the work as it is now."""
+    known = decode_work(add(hub, make.work("c1", annotations={names.REVISION: "r1"})))
+    changes: Obj = {"metadata": {"labels": {"a": "b"}}, "spec": {"deleteOption": None}}
+    return Patch(WORK, changes, known.version, known=known)
+
+
+def agent_says(hub: Hub) -> None:
+    hub.patch_status(WORK, {"status": {"conditions": [make.condition("Applied")]}})
+
+
+def test_a_work_is_patched_although_its_agent_has_written_since(driver: Driver, hub: Hub) -> None:
+    write = known_work(hub)
+    agent_says(hub)
+
+    outcome = driver.send([write])[WORK]
+
+    assert (outcome.result, outcome.obj) == (WriteResult.LANDED, hub.get(WORK))
+    assert hub.get(WORK)["metadata"]["labels"]["a"] == "b"
+    assert hub.get(WORK)["status"]["conditions"][0]["type"] == "Applied"
+
+
+OTHERS: dict[str, Callable[[Hub], object]] = {
+    "its spec": lambda hub: hub.patch(WORK, {"spec": {"deleteOption": {}}}),
+    "a label": lambda hub: hub.patch(WORK, {"metadata": {"labels": {"c": "d"}}}),
+    "our revision": lambda hub: hub.patch(WORK, annotated(names.REVISION, "r2")),
+    "our instant": lambda hub: hub.patch(WORK, annotated(names.STARTED_AT, "2026-01-01T00:00:00Z")),
+    "its owner": lambda hub: hub.patch(WORK, annotated(names.OWNER, "default/other")),
+}
+
+
+def annotated(key: str, value: str) -> Obj:
+    return {"metadata": {"annotations": {key: value}}}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_work_that_others_wrote_is_not_patched_but_read_back(
+    driver: Driver, hub: Hub, what: str
+) -> None:
+    write = known_work(hub)
+    OTHERS[what](hub)
+    agent_says(hub)
+    there = hub.get(WORK)
+
+    outcome = driver.send([write])[WORK]
+
+    assert (outcome.result, outcome.read_back) == (WriteResult.STALE, ReadBack.DONE)
+    assert outcome.obj == hub.get(WORK) == there
+
+
+def test_a_work_that_is_another_one_by_now_or_gone_is_not_patched(driver: Driver, hub: Hub) -> None:
+    write = known_work(hub)
+    hub.delete(WORK)
+
+    assert do(driver, write) is WriteResult.STALE
+
+    there = add(hub, make.work("c1", annotations={names.REVISION: "r1"}))
+
+    assert do(driver, write) is WriteResult.STALE
+    assert hub.get(WORK) == there
 
 
 def test_a_status_patch_writes_nothing_but_the_status(driver: Driver, hub: Hub) -> None:

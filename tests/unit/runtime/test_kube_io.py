@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rollout.api.work import decode_work
 from rollout.clock import SystemClock
 from rollout.hub.admission import admit
 from rollout.hub.kube import KubeHub
@@ -311,6 +312,33 @@ def test_after_a_conflict_nothing_is_read_that_the_watch_has_told_already(
     assert outcome.result is WriteResult.STALE
     assert outcome.read_back is (ReadBack.HEARD if heard else ReadBack.DONE)
     assert facade.count("get") == reads
+
+
+def test_a_write_past_the_agents_status_is_not_made_where_writing_is_forbidden_meanwhile(
+    facade: Facade, hub: KubeHub
+) -> None:
+    known = decode_work(facade.do(seed)["1"])
+    newer = hub.patch_status(ref(1), {"status": condition("Applied")})
+    may = iter([True, False])
+    io = KubeIo(hub, lambda: next(may))
+
+    (outcome,) = Desk().send(io, Patch(ref(1), labelled("3"), known.version, known=known))
+
+    assert outcome.result is WriteResult.WAIT
+    assert hub.get(ref(1)) == newer
+
+
+def test_where_the_server_cannot_say_what_was_in_the_way_a_conflict_stays_one(
+    facade: Facade, hub: KubeHub
+) -> None:
+    known = decode_work(facade.do(seed)["1"])
+    newer = hub.patch_status(ref(1), {"status": condition("Applied")})
+    facade.script("get", refuse(503))
+
+    (outcome,) = Desk().send(KubeIo(hub), Patch(ref(1), labelled("3"), known.version, known=known))
+
+    assert (outcome.result, outcome.obj) == (WriteResult.STALE, newer)
+    assert hub.get(ref(1)) == newer
 
 
 def test_a_lost_answer_is_read_back_whatever_was_heard(facade: Facade, hub: KubeHub) -> None:
