@@ -61,6 +61,7 @@ BY_TESTS: Mapping[tuple[str, str], str] = {
     ("a leader writes on after its lease", "processes"): f"{_PROCESS}::test_r2_a_leader_that_froze_writes_nothing_once_another_one_leads",
     ("a successor waits for nobody", "processes"): "tests/unit/runtime/test_leader.py",
     ("what is on its way needs no version", "processes"): f"{_PROCESS}::test_every_write_of_a_patch_has_a_precondition",
+    ("a work is written over whoever wrote it meanwhile", "processes"): "tests/unit/runtime/test_io.py::test_a_work_that_others_wrote_is_not_patched_but_read_back",
     ("all namespaces stand in one line", "processes"): "tests/unit/runtime/test_turns.py",
     ("retries of one namespace are tried at once", "processes"): "tests/unit/runtime/test_workqueue.py",
     ("the expressions of a Placement may take as long as they like", "processes"): "tests/unit/placement/cel/test_screening.py",

@@ -30,6 +30,11 @@ OF_PROCESSES: tuple[Mutant, ...] = tuple(
             ("runtime.io", "if isinstance(write, Patch | PatchStatus) and write.version is None:", "if False:"),
         ),
         fault(
+            "R2",
+            "a work is written over whoever wrote it meanwhile",
+            ("model.work", "return bool(self.uid and self.generation) and known == found", "return True"),
+        ),
+        fault(
             "L6",
             "all namespaces stand in one line",
             ("model.turns", "self._lines.setdefault(turn, deque()).append(item)", 'self._lines.setdefault("", deque()).append(item)'),

@@ -27,6 +27,6 @@ def test_the_tests_that_notice_what_no_history_shows_are_there() -> None:
 
 
 def test_the_page_of_the_contract_lists_all_that_the_judges_allow() -> None:
-    _, _, rest = PAGE.read_text().partition("| allowed | what | why |\n|---|---|---|\n")
+    _, _, rest = PAGE.read_text().partition("| allowed | since | what | why |\n|---|---|---|---|\n")
     rows = rest.partition("\n\n")[0].splitlines()
     assert {row.split("|")[1].strip() for row in rows} == keys()

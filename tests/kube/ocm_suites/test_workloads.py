@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from rollout.clock import SystemClock
 from rollout.hub.kube import KubeHub
 from rollout.model import names
+from rollout.model.instants import rfc3339
 from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, PLACEMENT_DECISION, REPLICA_SET, Obj, Ref
 from tests.kube import ocm
 from tests.kube.setting import eventually, is_gone, not_before, put
@@ -50,7 +52,9 @@ class Suite:
     def deploy(self, strategy: Obj | None = None, **more: Any) -> Ref:
         return self.tenant.deploy(strategy=strategy, **more)
 
-    def works_say(self, states: dict[str, str], *, stamped: bool = True) -> None:
+    def works_say(
+        self, states: dict[str, str], *, stamped: bool = True, since: str = make.SINCE
+    ) -> None:
         """Agents say this of every work that there is; ``stamped``: with its generation.
 
         Strict waits for all that the template's rules can set, Degraded too (row 9).
@@ -60,8 +64,9 @@ class Suite:
         for work in self.tenant.works().values():
             generation = work["metadata"]["generation"]
             said = [
-                make.condition(kind, status, generation if stamped or kind != "Available" else None)
+                make.condition(kind, status, at, since=since)
                 for kind, status in states.items()
+                for at in [generation if stamped or kind != "Available" else None]
             ]
             ref = Ref(MANIFEST_WORK, f"{work['metadata']['namespace']}/{work['metadata']['name']}")
             self.tenant.hub.patch_status(ref, {"status": {"conditions": said}})
@@ -164,17 +169,26 @@ def test_too_many_failures_stop_the_rollout(hub: KubeHub, profile: str) -> None:
 
 def test_success_has_to_stand(hub: KubeHub, profile: str) -> None:
     suite = Suite(hub, profile, 2)
-    suite.deploy(make.progressive(maxConcurrency=1, minSuccessTime="3s"))
+    suite.deploy(make.progressive(maxConcurrency=1, minSuccessTime="5s"))
     suite.has_works(1)
-    if suite.is_ocm:
-        # OCM counts from the transition that the agent stamped: one of long ago has stood already.
-        suite.works_say(DONE)
-        suite.has_works(2)
-        return
     began = time.monotonic()  # noqa: TID251  a test on real time
+    # OCM counts from the transition that the agent stamped, in whole seconds: up to one less.
+    suite.works_say(DONE, since=rfc3339(SystemClock().now()))
+    not_before(began, 4, lambda: len(suite.tenant.works()) == 1)
+    suite.has_works(2)
+
+
+def test_success_of_long_ago_has_stood_already_in_profile_ocm_alone(
+    hub: KubeHub, profile: str
+) -> None:
+    suite = Suite(hub, profile, 2)
+    suite.deploy(make.progressive(maxConcurrency=1, minSuccessTime="1h"))
+    suite.has_works(1)
     suite.works_say(DONE)
-    not_before(began, 3, lambda: len(suite.tenant.works()) == 1)
-    suite.has_works(2)  # row 8: by the hub's clock
+    if suite.is_ocm:
+        suite.has_works(2)
+    else:  # row 8: it counts from when it is seen
+        stays_so("no second work", lambda: len(suite.tenant.works()) == 1, 2)
 
 
 def test_a_failure_within_budget_lets_the_next_begin_at_its_deadline(
