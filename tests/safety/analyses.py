@@ -12,10 +12,10 @@ from random import Random
 
 from rollout.measuring.values import Measure, Sample
 from rollout.model import names
-from rollout.model.content import content_hash
 from rollout.model.kinds import ROLLOUT_ANALYSIS_RUN, ROLLOUT_NOTIFICATION
 from rollout.model.writes import Deliver
 from tests.safety.days import DAYS, BrokenPromise, one_day, run_days
+from tests.safety.replicasets import hash_of_template
 from tests.stories.test_analyses import template
 from tests.support import make
 from tests.support.story import Story
@@ -113,7 +113,7 @@ class MeasuredDay:
     @staticmethod
     def hash(version: str) -> str:
         """The revision of a version."""
-        return content_hash(make.template(version))
+        return hash_of_template(make.template(version))
 
     # -- the provider and the channel --------------------------------------------------------------
 

@@ -57,10 +57,12 @@ def template(revision: str, rules: bool) -> Obj:
 
 @cache
 def fingerprint(revision: str, *, rules: bool) -> str:
-    """How people name the revision: the hash of what the template comes to, defaults filled in and what is
-    empty left out.
-    """
-    whole = template(revision, rules)
+    """How people name the revision."""
+    return hash_of_template(template(revision, rules))
+
+
+def hash_of_template(whole: Obj) -> str:
+    """The hash of what a template, which is altered, comes to: defaults filled in, what is empty left out."""
     for config in whole.get("manifestConfigs", ()):
         config["feedbackScrapeType"] = "Poll"
         del config["resourceIdentifier"]["group"]
