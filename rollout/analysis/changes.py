@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from rollout.analysis.excerpt import placements_of
 from rollout.hub.patching import same
 from rollout.model.kinds import PLACEMENT, WORKLOADS, Obj, Ref
 from rollout.model.names import LAST_APPLIED
@@ -94,17 +95,8 @@ def concerned(old: Mapping[Ref, Obj], new: Mapping[Ref, Obj]) -> frozenset[Ref]:
     edited = {r for r in old.keys() | new.keys() if _action(old.get(r), new.get(r)) is not None}
     if not edited or any(ref.kind not in (*WORKLOADS, PLACEMENT) for ref in edited):
         return frozenset(workloads)
-    return frozenset(r for r in workloads if r in edited or _placements(r, new[r]) & edited)
-
-
-def _placements(workload: Ref, obj: Obj) -> set[Ref]:
-    """The Placements that a workload names."""
-    spec = obj.get("spec") or {}
-    named = spec.get("placementRefs") or (spec.get("installStrategy") or {}).get("placements") or []
-    return {
-        Ref(PLACEMENT, f"{each.get('namespace') or workload.namespace}/{each.get('name')}")
-        for each in named
-    }
+    places = {ref.key for ref in edited if ref.kind is PLACEMENT}
+    return frozenset(r for r in workloads if r in edited or placements_of(r, new[r]) & places)
 
 
 _MANIFESTS = "spec.manifestWorkTemplate.workload"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from secrets import token_bytes
 
+from rollout.account.build import stage_account
 from rollout.account.finish import Finish, finish_of
 from rollout.account.interventions import gates_at
 from rollout.analysis.cautions import Caution, cautions, hold_of
@@ -341,29 +342,27 @@ def _stage(
     first: frozenset[str],
 ) -> StagePlan:
     live = share.live
+    account = stage_account(live, report, stage)
     due = [
         cluster
         for group in stage.groups
         for cluster in group.clusters
         if live.judgement(cluster).phase in (Phase.WAITING, Phase.OUTDATED)
     ]
-    whole = live.ledger.rollout.staging
-    fleet_wide = stage.budget is None and whole.budget is not None
-    asked = whole.budget if fleet_wide else stage.budget
     members = frozenset(due)
     fresh = {c for c in due if (has := workload.carried(c)) is None or not has.revision}
     return StagePlan(
-        title=report.title,
-        members=report.members,
-        limit=report.limit,
-        asked_limit=str(stage.limit) if stage.limit else "",
-        budget=whole.budget.of(whole.total) if fleet_wide and whole.budget else report.budget,
-        asked_budget=str(asked) if asked is not None else "",
+        title=account.title,
+        members=account.members,
+        limit=account.limit,
+        asked_limit=account.asked_limit,
+        budget=account.budget,
+        asked_budget=account.asked_budget,
         added=tuple(cluster for cluster in due if cluster in fresh),
         updated=tuple(cluster for cluster in due if cluster not in fresh),
         unchanged=report.members - len(due),
         at_once=tuple(cluster for cluster in live.last.touch if cluster in members & first),
-        passed=report.passed,
+        passed=account.passed,
         blocked=report.blocked or "",
         gates=_gates(workload, live, stage),
     )

@@ -23,11 +23,11 @@ from rollout.planning.addons_install import (
 )
 from rollout.planning.addons_status import AddOnShareReport, halted, status_of
 from rollout.planning.notes import (
-    STARTED,
     calendar_notes,
     cleared_notes,
     repair_notes,
     step_notes,
+    told_as,
     verdict_on,
 )
 from rollout.planning.passes import Pass
@@ -328,14 +328,9 @@ class _AddOnPass(Pass):
                         return []
         if self.is_retry and now.reason == Reason.ROLLING_OUT:
             return []  # told when the record was refused for the first time
-        reason: dict[str, str] = {
-            Reason.ROLLING_OUT: STARTED,
-            Reason.MAX_FAILURES_EXCEEDED: "BudgetExhausted",
-        }
-        stopped = now.status == "True"
-        word = reason.get(now.reason, "RolloutHeld" if stopped else "RolloutCompleted")
+        word, warning = told_as(now.reason)
         text = f"placement {key}: {now.message or now.reason}"
-        return [Note(self.workload.ref, word, text, warning=stopped)]
+        return [Note(self.workload.ref, word, text, warning=warning)]
 
 
 def _first_progression(status: Obj) -> Obj:

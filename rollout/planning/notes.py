@@ -25,7 +25,7 @@ from rollout.strategies.base import Health, Phase, Settled, Step, Verdict
 
 STARTED = "RolloutStarted"
 RESUMED = "RolloutResumed"
-_ENDS = {
+_ENDS: Mapping[str, tuple[str, bool]] = {
     Reason.COMPLETE: ("RolloutCompleted", False),
     Reason.COMPLETE_WITH_FAILURES: ("RolloutCompleted", True),
     Reason.MAX_FAILURES_EXCEEDED: ("BudgetExhausted", True),
@@ -184,6 +184,11 @@ def disowned_notes(workload: ReplicaSetWorkload, writes: Iterable[Write]) -> lis
     ]
 
 
+def told_as(reason: str) -> tuple[str, bool]:
+    """The Event that tells that a rollout has come to this reason, and whether it is a warning."""
+    return _ENDS.get(reason, ("RolloutHeld", True))
+
+
 def _turn(replicaset: ReplicaSet, status: PatchStatus | None) -> tuple[str, str, bool] | None:
     """The change of the Progressing condition's reason that this status brings, if any."""
     if status is None:
@@ -192,7 +197,7 @@ def _turn(replicaset: ReplicaSet, status: PatchStatus | None) -> tuple[str, str,
     before = _reason(old.get("conditions") or [])
     for item in status.status["conditions"]:
         if item["type"] == names.PROGRESSING and item["reason"] != before:
-            reason, warning = _ENDS.get(item["reason"], ("RolloutHeld", True))
+            reason, warning = told_as(item["reason"])
             if reason == STARTED and before not in _FRESH and _had_begun(old, status.status):
                 reason = RESUMED
             return reason, item["message"], warning
