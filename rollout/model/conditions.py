@@ -81,6 +81,14 @@ def read_conditions(raw: object) -> dict[str, Condition]:
     return found
 
 
+def condition_in(raw: object, kind: str) -> Condition | None:
+    """The condition of this type in a status list, as `read_conditions` finds it."""
+    for item in raw if isinstance(raw, list) else ():
+        if isinstance(item, dict) and item.get("type") == kind:
+            return read_condition(item)
+    return None
+
+
 def merge(old: Iterable[Obj], new: Sequence[Condition], now: datetime) -> list[Obj]:
     """The condition list to write: ``new`` over ``old``, by type, foreign types kept in place.
 

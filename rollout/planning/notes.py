@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rollout.model import names
 from rollout.model.analyses import AnalysisPhase
-from rollout.model.conditions import read_conditions
+from rollout.model.conditions import condition_in
 from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
 from rollout.model.placement import Placement
 from rollout.model.replicaset import ReplicaSet
@@ -80,8 +80,7 @@ def calendar_notes(ref: Ref, before: Obj, after: Obj) -> list[Note]:
     ``after`` hold its conditions.
     """
     was, now = (
-        read_conditions(said.get("conditions")).get(names.CALENDARS_FOLLOWED)
-        for said in (before, after)
+        condition_in(said.get("conditions"), names.CALENDARS_FOLLOWED) for said in (before, after)
     )
     is_past = now is not None and now.reason == OVERRIDDEN
     if is_past == (was is not None and was.reason == OVERRIDDEN):

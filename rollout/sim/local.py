@@ -126,7 +126,7 @@ class LocalRun:
             self._hub.put_state(StateKey.PROFILE, profile.encode())
         return profile
 
-    def run(self, on_change: Callable[[FleetAccount], None] = lambda _: None) -> RunResult:
+    def run(self, on_change: Callable[[FleetAccount], None] | None = None) -> RunResult:
         """Run to the end. A KeyboardInterrupt ends the run early, with everything saved."""
         self._begin()
         try:
@@ -140,7 +140,7 @@ class LocalRun:
             self._drive.close()
         return RunResult(self._picture())
 
-    def _loop(self, on_change: Callable[[FleetAccount], None]) -> None:
+    def _loop(self, on_change: Callable[[FleetAccount], None] | None) -> None:
         end = self._started + LONGEST_RUN
         shown = -1
         while True:
@@ -149,7 +149,8 @@ class LocalRun:
             self._beat()
             if self.engine.passes != shown:
                 shown = self.engine.passes
-                on_change(self._picture())
+                if on_change is not None:
+                    on_change(self._picture())
                 if self._is_done():
                     return
             nexts = (self.agents.next_at(), self.addons.next_at(), self._drive.next_at())

@@ -80,7 +80,7 @@ class Simulation:
         if document.get("status") and kind.has_status:
             self.hub.patch_status(ref, {"status": document["status"]})
 
-    def run(self, on_change: Callable[[FleetAccount], None] = lambda _: None) -> FleetAccount:
+    def run(self, on_change: Callable[[FleetAccount], None] | None = None) -> FleetAccount:
         """Run until every workload is rolled out, or nothing can happen any more."""
         return self._run.run(on_change).last
 
