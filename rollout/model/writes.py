@@ -41,17 +41,22 @@ class Create(Struct, frozen=True):
 
 
 class Patch(Struct, frozen=True):
-    """JSON merge patch of the object, only while it still has ``version`` (None: whatever it has).
-
-    ``known``: the ManifestWork in that version. Where its agent alone has written since, the write is
-    made all the same: it rests on nothing that the agent says of this cluster.
-    """
+    """JSON merge patch of the object, only while it still has ``version`` (None: whatever it has)."""
 
     ref: Ref
     changes: Obj
     version: int | None = None
     touch: Touch | None = None
-    known: Work | None = None
+
+
+class PatchWork(Patch, frozen=True, kw_only=True):
+    """A patch that brings content to a ManifestWork. ``known`` is the work in ``version``.
+
+    Where its agent alone has written since, it is patched all the same: the patch rests on nothing that
+    the agent says of this cluster.
+    """
+
+    known: Work
 
 
 class PatchStatus(Struct, frozen=True):

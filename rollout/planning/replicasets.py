@@ -16,7 +16,7 @@ from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Wait
 from rollout.model.work import Work, names_another_owner
-from rollout.model.writes import Create, Delete, Patch, PatchStatus, Touch
+from rollout.model.writes import Create, Delete, Patch, PatchStatus, PatchWork, Touch
 from rollout.planning.documents import (
     attempt_label,
     difference,
@@ -331,7 +331,8 @@ class _ReplicaSetPass(Pass):
             },
             "spec": difference(work.spec, spec),
         }
-        return Patch(Ref(MANIFEST_WORK, work.key), changes, work.version, touch, known=work)
+        ref = Ref(MANIFEST_WORK, work.key)
+        return PatchWork(ref, changes, work.version, touch, known=work)
 
     def _standing_work(self, cluster: str) -> Work | None:
         """The work that counts there, else the oldest of those being deleted: a second work beside

@@ -31,8 +31,15 @@ from rollout.hub.watching import version_of
 from rollout.measuring.values import Measure
 from rollout.model.kinds import PLACEMENT_DECISION, Kind, Obj, Ref
 from rollout.model.names import PLACEMENT_LABEL
-from rollout.model.work import Work
-from rollout.model.writes import Create, Delete, Deliver, Patch, PatchStatus, RemoveFinalizer
+from rollout.model.writes import (
+    Create,
+    Delete,
+    Deliver,
+    Patch,
+    PatchStatus,
+    PatchWork,
+    RemoveFinalizer,
+)
 from rollout.planning.plan import Write
 
 T = TypeVar("T")
@@ -161,15 +168,15 @@ def _steps(write: Write) -> Generator[Request, Any, WriteOutcome]:
                     return WriteOutcome(
                         result=WriteResult.STALE, message=f"{left} {kind.plural} are left"
                     )
-            case Patch(known=Work() as known):
-                return (yield from _patch_past_agent(write, known))
+            case PatchWork():
+                return (yield from _patch_past_agent(write))
         stored = yield write
     except HubError as error:
         return outcome_of(write, error)
     return WriteOutcome(result=WriteResult.LANDED, obj=stored)
 
 
-def _patch_past_agent(write: Patch, known: Work) -> Generator[Request, Any, WriteOutcome]:
+def _patch_past_agent(write: PatchWork) -> Generator[Request, Any, WriteOutcome]:
     """Patch a work; once more where only what its agent says has changed since it was read."""
     try:
         stored = yield write
@@ -178,7 +185,7 @@ def _patch_past_agent(write: Patch, known: Work) -> Generator[Request, Any, Writ
             found = yield ReadObject(write.ref)
         except HubError:
             raise conflict from None
-        if not known.differs_in_status(decode_work(found, known)):
+        if not write.known.differs_in_status(decode_work(found, write.known)):
             return WriteOutcome(
                 result=WriteResult.STALE,
                 obj=found,

@@ -22,7 +22,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from rollout.fleet.fleet import Fleet
 from rollout.model.kinds import MANAGED_CLUSTER
-from rollout.model.writes import Create, Delete, Patch, PatchStatus, RemoveFinalizer
+from rollout.model.writes import Create, Delete, Patch, PatchStatus, PatchWork, RemoveFinalizer
 from rollout.planning.plan import Note, Write
 from rollout.rollouts.share import PlacementShare
 from rollout.rollouts.workload import Workload
@@ -130,6 +130,7 @@ SCHEDULING = "placement_scheduling"
 VERBS: dict[type, str] = {
     Create: "create",
     Patch: "patch",
+    PatchWork: "patch",
     PatchStatus: "patch_status",
     Delete: "delete",
     RemoveFinalizer: "remove_finalizer",

@@ -28,7 +28,7 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.model.writes import Create, Delete, Patch, PatchStatus, RemoveFinalizer
+from rollout.model.writes import Create, Delete, Patch, PatchStatus, PatchWork, RemoveFinalizer
 from rollout.planning.plan import Write
 from rollout.runtime.io import InlineIo, Io, ReadBack, WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
@@ -141,11 +141,11 @@ def test_a_patch_has_a_precondition_where_it_says_so(driver: Driver, hub: Hub) -
     assert do(driver, Patch(Ref(MANIFEST_WORK, "c1/none"), changes)) is WriteResult.STALE
 
 
-def known_work(hub: Hub) -> Patch:
+def known_work(hub: Hub) -> PatchWork:
     """A patch of a work, resting on the work as it is now."""
     known = decode_work(add(hub, make.work("c1", annotations={names.REVISION: "r1"})))
     changes: Obj = {"metadata": {"labels": {"a": "b"}}, "spec": {"deleteOption": None}}
-    return Patch(WORK, changes, known.version, known=known)
+    return PatchWork(WORK, changes, known.version, known=known)
 
 
 def agent_says(hub: Hub) -> None:

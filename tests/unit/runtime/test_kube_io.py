@@ -17,7 +17,7 @@ from rollout.hub.kube_session import Times
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, PLACEMENT_DECISION, Obj, Ref
 from rollout.model.names import PLACEMENT_LABEL, WORK_OWNER_LABEL
-from rollout.model.writes import Create, Delete, Patch, PatchStatus, RemoveFinalizer
+from rollout.model.writes import Create, Delete, Patch, PatchStatus, PatchWork, RemoveFinalizer
 from rollout.planning.plan import Write
 from rollout.runtime.io import InlineIo, Io, ReadBack, WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
@@ -322,7 +322,7 @@ def test_a_write_past_the_agents_status_is_not_made_where_writing_is_forbidden_m
     may = iter([True, False])
     io = KubeIo(hub, lambda: next(may))
 
-    (outcome,) = Desk().send(io, Patch(ref(1), labelled("3"), known.version, known=known))
+    (outcome,) = Desk().send(io, PatchWork(ref(1), labelled("3"), known.version, known=known))
 
     assert outcome.result is WriteResult.WAIT
     assert hub.get(ref(1)) == newer
@@ -335,7 +335,9 @@ def test_where_the_server_cannot_say_what_was_in_the_way_a_conflict_stays_one(
     newer = hub.patch_status(ref(1), {"status": condition("Applied")})
     facade.script("get", refuse(503))
 
-    (outcome,) = Desk().send(KubeIo(hub), Patch(ref(1), labelled("3"), known.version, known=known))
+    (outcome,) = Desk().send(
+        KubeIo(hub), PatchWork(ref(1), labelled("3"), known.version, known=known)
+    )
 
     assert (outcome.result, outcome.obj) == (WriteResult.STALE, newer)
     assert hub.get(ref(1)) == newer
