@@ -15,7 +15,7 @@ from benchmarks.virtual import documents
 from rollout.clock import VirtualClock
 from rollout.errors import Gone
 from rollout.fleet.fleet import Fleet
-from rollout.hub.base import Expire, Listing, Sink
+from rollout.hub.base import EventSink, Expire, Listing
 from rollout.hub.kube_objects import ObjectDecoder, by_key
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.planning.plan import Write, is_touch
@@ -112,7 +112,7 @@ class StoredHub:
         return Listing(by_key(kind, found), 1)
 
     def watch(
-        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
+        self, kind: Kind, since: int, sink: EventSink, expired: Expire | None = None
     ) -> Callable[[], None]:
         return lambda: None
 

@@ -15,7 +15,7 @@ from rollout.model.events import Event
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import Kind, Obj, Ref
 
-Sink = Callable[[Event], None]
+EventSink = Callable[[Event], None]
 Expire = Callable[[], None]
 Changes = Obj | list[Obj]
 """A JSON merge patch (RFC 7386), or the operations of a JSON patch (RFC 6902)."""
@@ -68,7 +68,7 @@ class Hub(Protocol):
         ...
 
     def watch(
-        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
+        self, kind: Kind, since: int, sink: EventSink, expired: Expire | None = None
     ) -> Callable[[], None]:
         """Send every event of the kind after ``since`` to ``sink``, old ones before this returns.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from rollout.errors import Expired
-from rollout.hub.base import Changes, Expire, Listing, Sink
+from rollout.hub.base import Changes, EventSink, Expire, Listing
 from rollout.hub.feed import Feed
 from rollout.hub.objects import Objects
 from rollout.model.events import Event
@@ -78,7 +78,7 @@ class EmbeddedVerbs(ABC):
             self._objects.delete(ref, uid, version)
 
     def watch(
-        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
+        self, kind: Kind, since: int, sink: EventSink, expired: Expire | None = None
     ) -> Callable[[], None]:
         self._refresh()
         if since > self._objects.version:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from rollout.errors import Expired
-from rollout.hub.base import Expire, Sink
+from rollout.hub.base import EventSink, Expire
 from rollout.model.events import Event
 from rollout.model.kinds import Kind
 
-History = Callable[[Kind, int], Sequence[Event]]
+EventsSince = Callable[[Kind, int], Sequence[Event]]
 """``(kind, version) -> the events of the kind after it``, by version. Raises: Expired."""
 
 
@@ -49,7 +49,7 @@ class _Watcher:
 
     __slots__ = ("active", "expired", "position", "sink")
 
-    def __init__(self, sink: Sink, expired: Expire | None, position: int) -> None:
+    def __init__(self, sink: EventSink, expired: Expire | None, position: int) -> None:
         self.sink, self.expired, self.position = sink, expired, position
         self.active = True
 
@@ -63,7 +63,7 @@ class Feed:
         self._draining = False
 
     def watch(
-        self, kind: Kind, since: int, sink: Sink, expired: Expire | None, history: History
+        self, kind: Kind, since: int, sink: EventSink, expired: Expire | None, history: EventsSince
     ) -> Callable[[], None]:
         """Tell the past, then register: a write made by ``sink`` meanwhile is past as well."""
         watcher = _Watcher(sink, expired, since)

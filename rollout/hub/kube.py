@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from rollout.hub.base import Expire, Listing, Sink
+from rollout.hub.base import EventSink, Expire, Listing
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_calls import Calls
 from rollout.hub.kube_reflector import Reflector, State
@@ -117,7 +117,7 @@ class KubeHub:
         self._wait(self.calls.delete(ref, uid, version))
 
     def watch(
-        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
+        self, kind: Kind, since: int, sink: EventSink, expired: Expire | None = None
     ) -> Callable[[], None]:
         reflector = Reflector(self.calls, kind, since, sink, expired=expired)
         self._reflectors.add(reflector)

@@ -53,14 +53,14 @@ class _Details(msgspec.Struct):
     retryAfterSeconds: int = 0  # noqa: N815 - as on the wire
 
 
-class _Status(msgspec.Struct):
+class _StatusAnswer(msgspec.Struct):
     message: str = ""
     reason: str = ""
     code: int = 0
     details: _Details | None = None
 
 
-_STATUS = msgspec.json.Decoder(_Status)
+_STATUS = msgspec.json.Decoder(_StatusAnswer)
 
 
 def error_of(
@@ -118,14 +118,14 @@ def wait_of(details: Any, headers: Mapping[str, str] | None) -> timedelta | None
     return min(timedelta(seconds=min(seconds, 10_000)), LONGEST_WAIT) if seconds > 0 else None
 
 
-def _read(body: bytes) -> _Status:
+def _read(body: bytes) -> _StatusAnswer:
     try:
         return _STATUS.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # not even a Status
-        return _Status()
+        return _StatusAnswer()
 
 
-def _not_found(words: str, said: _Status, *, of_object: bool) -> HubError:
+def _not_found(words: str, said: _StatusAnswer, *, of_object: bool) -> HubError:
     """That an object is not there is said by a Status that names what is missing. Any other 404, as
     while a definition is being replaced, is no word about the object.
     """
@@ -135,7 +135,7 @@ def _not_found(words: str, said: _Status, *, of_object: bool) -> HubError:
     return NotServed(f"{words}; the server does not have the kind")
 
 
-def _is_terminating(said: _Status) -> bool:
+def _is_terminating(said: _StatusAnswer) -> bool:
     causes = (said.details.causes if said.details else None) or []
     return (
         any(cause.reason == "NamespaceTerminating" for cause in causes)
@@ -143,7 +143,7 @@ def _is_terminating(said: _Status) -> bool:
     )
 
 
-def _words(said: _Status) -> str:
+def _words(said: _StatusAnswer) -> str:
     """The server's words, without the values of fields that lie in a user's manifests."""
     causes = (said.details.causes if said.details else None) or []
     if any(_is_payload(cause.field) for cause in causes):

@@ -22,7 +22,7 @@ from rollout.model.backoff import Backoff
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.secrets import secret_texts
 
-Ask = Callable[[str], Awaitable[bytes]]
+Fetch = Callable[[str], Awaitable[bytes]]
 """``path -> body``. Raises: HubError."""
 
 
@@ -32,7 +32,7 @@ class Discovery:
     Looked up once, and anew after `forget`. Used on the loop alone.
     """
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Fetch) -> None:
         self._ask = ask
         self._found: dict[Kind, str] = {}
 

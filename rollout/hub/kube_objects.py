@@ -118,17 +118,17 @@ class _ClusterJson(msgspec.Struct, gc=False):
     status: dict[str, msgspec.Raw] | None = None
 
 
-class _Decided(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+class _DecisionStatusJson(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """The whole status of a PlacementDecision, as far as anybody knows."""
 
     decisions: list[msgspec.Raw]
 
 
-class _DecisionPage(msgspec.Struct, gc=False):
+class _DecisionJson(msgspec.Struct, gc=False):
     """A PlacementDecision that names clusters."""
 
     metadata: _Meta
-    status: _Decided
+    status: _DecisionStatusJson
 
 
 class _ListMeta(msgspec.Struct, gc=False):
@@ -147,7 +147,7 @@ class _WatchLine(msgspec.Struct, gc=False):
 
 
 _CUSTOM = msgspec.json.Decoder(_Custom)
-_PAGE = msgspec.json.Decoder(_DecisionPage)
+_PAGE = msgspec.json.Decoder(_DecisionJson)
 _CLUSTER = msgspec.json.Decoder(_ClusterJson)
 _PARTS = msgspec.json.Decoder(list[msgspec.Raw])
 _LISTED = msgspec.json.Decoder(_Listed)

@@ -15,7 +15,7 @@ from enum import Enum
 
 from rollout.errors import Expired, Gone, HubError, NotServed, Silent, Throttled, Unavailable
 from rollout.hub import kube_objects as wire
-from rollout.hub.base import Expire, Sink
+from rollout.hub.base import EventSink, Expire
 from rollout.hub.kube_answers import watch_error
 from rollout.hub.kube_calls import Calls
 from rollout.model.events import Event
@@ -44,7 +44,7 @@ class Reflector:
     """One kind, from one version on. `run` is a task on the loop; it calls ``sink`` there."""
 
     def __init__(
-        self, calls: Calls, kind: Kind, since: int, sink: Sink, expired: Expire | None
+        self, calls: Calls, kind: Kind, since: int, sink: EventSink, expired: Expire | None
     ) -> None:
         self.kind, self.version = kind, since
         self.state = State.CONNECTING

@@ -136,11 +136,11 @@ def _find(document: Any, path: Sequence[str]) -> Any:
     return document
 
 
-_Edit = Callable[[Any, str], Any]
+_ContainerEdit = Callable[[Any, str], Any]
 _WHOLE = object()
 
 
-def _edit(document: Any, path: Sequence[str], edit: _Edit) -> Any:
+def _edit(document: Any, path: Sequence[str], edit: _ContainerEdit) -> Any:
     """``document`` with ``edit(container, token)`` in place of the container that ``path`` ends in."""
     if not path:
         return edit(_WHOLE, "")
@@ -150,7 +150,7 @@ def _edit(document: Any, path: Sequence[str], edit: _Edit) -> Any:
     return _replacer(child)(document, path[0])
 
 
-def _adder(value: Any) -> _Edit:
+def _adder(value: Any) -> _ContainerEdit:
     def add(container: Any, token: str) -> Any:
         if not isinstance(container, list):
             return _replacer(value)(container, token)
@@ -160,7 +160,7 @@ def _adder(value: Any) -> _Edit:
     return add
 
 
-def _replacer(value: Any) -> _Edit:
+def _replacer(value: Any) -> _ContainerEdit:
     def replace(container: Any, token: str) -> Any:
         if container is _WHOLE:
             return value

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from rollout.errors import Expired
-from rollout.hub.base import Expire, Hub, Listing, Sink
+from rollout.hub.base import EventSink, Expire, Hub, Listing
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
 
@@ -16,7 +16,7 @@ class ListWatch:
         expired: is called when the watch is over and events may be missing: call `again` then.
     """
 
-    def __init__(self, hub: Hub, kind: Kind, sink: Sink, expired: Expire) -> None:
+    def __init__(self, hub: Hub, kind: Kind, sink: EventSink, expired: Expire) -> None:
         self._hub, self._kind = hub, kind
         self._sink, self._expired = sink, expired
         self.end = _nothing

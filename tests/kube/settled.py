@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from rollout.errors import Denied, Invalid
-from rollout.hub.base import Expire, Listing, Sink
+from rollout.hub.base import EventSink, Expire, Listing
 from rollout.hub.kube import KubeHub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
@@ -129,7 +129,7 @@ class SettledHub:
         return outcomes[0]
 
     def watch(
-        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
+        self, kind: Kind, since: int, sink: EventSink, expired: Expire | None = None
     ) -> Callable[[], None]:
         watch = _Watch(self._feed(kind), since, sink)
         self._watches.append(watch)
@@ -170,7 +170,7 @@ class SettledHub:
 class _Watch:
     """Somebody who watches: what of a feed was told already."""
 
-    def __init__(self, feed: _Feed, since: int, sink: Sink) -> None:
+    def __init__(self, feed: _Feed, since: int, sink: EventSink) -> None:
         self._feed, self._sink, self.over = feed, sink, False
         self._next = sum(event.version <= since for event in feed.log)
 

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from rollout.clock import Clock
 from rollout.errors import Denied, Gone, Invalid
-from rollout.hub.base import Expire, Listing, Sink
+from rollout.hub.base import EventSink, Expire, Listing
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
 from rollout.model.writes import Create, Patch, PatchStatus
@@ -105,7 +105,7 @@ class Door:
         self._write(ref, {}, lambda: self._hub.delete(ref, uid, version))
 
     def watch(
-        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
+        self, kind: Kind, since: int, sink: EventSink, expired: Expire | None = None
     ) -> Callable[[], None]:
         line = _Line()
 

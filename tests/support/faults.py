@@ -15,7 +15,7 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from rollout.errors import Conflict, Throttled, Unavailable
-from rollout.hub.base import Changes, EmbeddedHub, Expire, Listing, Sink
+from rollout.hub.base import Changes, EmbeddedHub, EventSink, Expire, Listing
 from rollout.model.events import Event
 from rollout.model.kinds import Kind, Obj, Ref
 
@@ -93,7 +93,7 @@ class RandomFaults:
 class _Line:
     """One watch through the faults: what it was told lately, what it waits for, whether it is cut."""
 
-    def __init__(self, faults: Faults, sink: Sink, expired: Expire | None) -> None:
+    def __init__(self, faults: Faults, sink: EventSink, expired: Expire | None) -> None:
         self._faults, self._sink, self._expired = faults, sink, expired
         self._told: deque[Event] = deque(maxlen=_REMEMBERED)
         self._held: deque[Event] = deque()
@@ -200,7 +200,7 @@ class FaultyHub:
         self._write("delete", ref, lambda: self._inner.delete(ref, uid, version))
 
     def watch(
-        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
+        self, kind: Kind, since: int, sink: EventSink, expired: Expire | None = None
     ) -> Callable[[], None]:
         line = _Line(self._faults, sink, expired)
 

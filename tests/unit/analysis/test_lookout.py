@@ -11,7 +11,7 @@ import pytest
 from rollout.analysis.lookout import Lookout
 from rollout.clock import VirtualClock
 from rollout.errors import Gone
-from rollout.hub.base import Expire, Sink
+from rollout.hub.base import EventSink, Expire
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.hub.watching import version_of
@@ -41,7 +41,7 @@ class Late(MemoryHub):
         self.left: list[Event] = []
 
     def watch(
-        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
+        self, kind: Kind, since: int, sink: EventSink, expired: Expire | None = None
     ) -> Callable[[], None]:
         self.sink, self.expire = sink, expired
         return lambda: None

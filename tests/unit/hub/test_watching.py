@@ -7,7 +7,7 @@ import pytest
 
 from rollout.clock import VirtualClock
 from rollout.errors import Expired, Unavailable
-from rollout.hub.base import Expire, Listing, Sink
+from rollout.hub.base import EventSink, Expire, Listing
 from rollout.hub.memory import MemoryHub
 from rollout.hub.watching import ListWatch
 from rollout.model.events import Change, Event
@@ -28,7 +28,7 @@ class Hub(MemoryHub):
         return super().list(kind, *args, **more)  # type: ignore[arg-type]  # passed on
 
     def watch(
-        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
+        self, kind: Kind, since: int, sink: EventSink, expired: Expire | None = None
     ) -> Callable[[], None]:
         if self.too_late:
             self.too_late -= 1
