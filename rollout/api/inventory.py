@@ -5,7 +5,7 @@ what is there with what should be.
 """
 
 from rollout.api.fields import listed, mapping, strings, text, version_of
-from rollout.model.inventory import DECISION_KEY, Profile, Slice
+from rollout.model.inventory import DECISION_KEY, ClusterProfile, Slice
 from rollout.model.kinds import Obj
 
 
@@ -23,11 +23,11 @@ def decode_slice(obj: Obj) -> Slice:
     )
 
 
-def decode_profile(obj: Obj) -> Profile:
+def decode_profile(obj: Obj) -> ClusterProfile:
     """A ClusterProfile."""
     meta = mapping(obj.get("metadata"))
     manager = mapping(mapping(obj.get("spec")).get("clusterManager"))
-    return Profile(
+    return ClusterProfile(
         publisher=text(manager.get("name")),
         uid=text(meta.get("uid")),
         version=version_of(meta),

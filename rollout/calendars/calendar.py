@@ -96,7 +96,7 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class _Closing:
+class _ClosingCause:
     """What closes at an instant, and up to when it is that."""
 
     calendar: Calendar
@@ -142,18 +142,18 @@ class Timetable:
             window=None if closing is None else closing.window,
         )
 
-    def _closing(self, at: int) -> _Closing | None:
+    def _closing(self, at: int) -> _ClosingCause | None:
         """What closes; None where it is open."""
         sooner: int | None = None  # when one that is named before it closes, too
         for calendar, window, denied in self._denies:
             end = denied.end_of(at)
             if end != at:
-                return _Closing(calendar, window, _earliest((end, sooner)))
+                return _ClosingCause(calendar, window, _earliest((end, sooner)))
             sooner = _earliest((denied.next_start(at), sooner))
         for calendar, allowed in self._allows:
             if not _covers(allowed, at):
                 starts = (each.next_start(at) for each in allowed)
-                return _Closing(calendar, None, _earliest((sooner, *starts)))
+                return _ClosingCause(calendar, None, _earliest((sooner, *starts)))
             sooner = _earliest((sooner, _covered_until(at, allowed, at + LOOK_AHEAD)))
         return None
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from rollout.api.inventory import decode_profile, decode_slice
 from rollout.fleet.clusters import ClusterStore
 from rollout.model.events import Change, Event
-from rollout.model.inventory import Profile, Slice
+from rollout.model.inventory import ClusterProfile, Slice
 from rollout.model.kinds import (
     CLUSTER_PROFILE,
     MANAGED_CLUSTER,
@@ -38,7 +38,7 @@ class Inventory:
         self._named: dict[str, Counter[str]] = {}  # cluster -> namespace -> decisions that name it
         self._slices: dict[str, Slice] = {}
         self._of: dict[str, set[str]] = {}  # placement -> keys of its slices
-        self._profiles: dict[str, Profile] = {}
+        self._profiles: dict[str, ClusterProfile] = {}
         self._at: dict[str, set[str]] = {}  # cluster -> namespaces with a profile of it
 
     def missed(self, kind: Kind, why: str) -> set[Ref]:
@@ -106,7 +106,7 @@ class Inventory:
         keys = {key_of(ref.namespace, each.placement) for each in (old, new) if each is not None}
         return {ref}.union(*(self._slices_of(key) for key in keys))
 
-    def _take_profile(self, ref: Ref, new: Profile | None) -> None:
+    def _take_profile(self, ref: Ref, new: ClusterProfile | None) -> None:
         if new is not None:
             self._profiles[ref.key] = new
             self._at.setdefault(ref.name, set()).add(ref.namespace)

@@ -20,7 +20,7 @@ _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular
 
 _TIMESTAMP = "creationTimestamp"
 
-_Rule = Callable[[Any], Any]
+_FieldRule = Callable[[Any], Any]
 
 
 def content_hash(spec: Obj) -> str:
@@ -47,7 +47,7 @@ def normal_spec(spec: Obj) -> Obj:
     return shaped
 
 
-def _shaped(value: Any, rules: dict[str, _Rule], defaults: Obj) -> Any:
+def _shaped(value: Any, rules: dict[str, _FieldRule], defaults: Obj) -> Any:
     """``value`` with each known field normalised; a field that is then empty falls to its default."""
     if not isinstance(value, dict):
         return value
@@ -68,7 +68,7 @@ def _listed(value: Any) -> Any:
     return value or None
 
 
-def _list_of(rule: _Rule) -> _Rule:
+def _list_of(rule: _FieldRule) -> _FieldRule:
     def listed(value: Any) -> Any:
         return (
             [rule(item) for item in value] if isinstance(value, list) and value else value or None
@@ -77,13 +77,13 @@ def _list_of(rule: _Rule) -> _Rule:
     return listed
 
 
-def _shape(rules: dict[str, _Rule], defaults: Obj | None = None) -> _Rule:
+def _shape(rules: dict[str, _FieldRule], defaults: Obj | None = None) -> _FieldRule:
     """An object that means something by being there, even empty."""
     filled = defaults or {}
     return lambda value: None if value is None else _shaped(value, rules, filled)
 
 
-def _unless_empty(rule: _Rule) -> _Rule:
+def _unless_empty(rule: _FieldRule) -> _FieldRule:
     """An object that a Go client always writes: empty is the same as absent."""
     return lambda value: rule(value) or None
 
@@ -114,7 +114,9 @@ def _without_timestamp(holder: Obj) -> Obj:
     return {name: value for name, value in holder["metadata"].items() if name != _TIMESTAMP}
 
 
-_IDENTIFIER: dict[str, _Rule] = dict.fromkeys(("group", "resource", "name", "namespace"), _scalar)
+_IDENTIFIER: dict[str, _FieldRule] = dict.fromkeys(
+    ("group", "resource", "name", "namespace"), _scalar
+)
 _IGNORED = _shape(
     {
         "condition": _scalar,
@@ -151,7 +153,7 @@ _CONFIG = _shape(
     {"feedbackScrapeType": "Poll"},
 )
 _ORPHANS = _shape({"orphaningRules": _list_of(_shape(_IDENTIFIER))})
-_SPEC: dict[str, _Rule] = {
+_SPEC: dict[str, _FieldRule] = {
     "workload": _unless_empty(_shape({"manifests": _list_of(_manifest)})),
     "deleteOption": _shape(
         {

@@ -29,7 +29,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class ClusterProfile:
     """A ClusterProfile."""
 
     publisher: str

@@ -18,7 +18,7 @@ from rollout.model.cluster import Cluster, Taint
 from rollout.model.placement import Placement, Predicate, Toleration
 from rollout.model.selectors import Selector
 from rollout.placement.cel.expressions import Judge
-from rollout.placement.cel.screening import Part, Screening
+from rollout.placement.cel.screening import ScreenedPredicate, Screening
 from rollout.placement.framework import FOREVER, Admission, Cycle, Rejection, earliest
 from rollout.placement.index import Pool
 
@@ -56,7 +56,7 @@ class Predicates:
 
 def parts_of(
     predicates: Iterable[tuple[Selector, Selector, tuple[str, ...]]], pool: Pool
-) -> list[Part]:
+) -> list[ScreenedPredicate]:
     """What is left to the expressions of each predicate: selectors of labels and claims, and texts."""
     index = pool.source
     return [

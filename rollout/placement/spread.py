@@ -21,7 +21,7 @@ SPREAD = Coordinate(builtin="Spread")
 Usage = tuple[int, ...]
 """What was taken so far from a cluster's topology, at each level of the tree."""
 
-Candidate = tuple[int, str]
+Ranked = tuple[int, str]
 """A cluster by what makes it better: its total, negated, then its name."""
 
 
@@ -41,9 +41,9 @@ class _Topology:
 
     constraints: Sequence[SpreadConstraint]
     _: KW_ONLY
-    waiting: list[Candidate] = field(default_factory=list)
+    waiting: list[Ranked] = field(default_factory=list)
     children: dict[str | None, "_Topology"] = field(default_factory=dict)
-    ready: dict[Usage, list[tuple[Candidate, int, "_Topology", int]]] = field(default_factory=dict)
+    ready: dict[Usage, list[tuple[Ranked, int, "_Topology", int]]] = field(default_factory=dict)
     by_taken: dict[int, int] = field(default_factory=dict)  # taken -> how many children
     taken: int = 0
     version: int = 0
@@ -70,7 +70,7 @@ class _Topology:
         if self.children:
             self.by_taken = {0: len(self.children)}
 
-    def offers(self) -> Iterator[tuple[Usage, Candidate]]:
+    def offers(self) -> Iterator[tuple[Usage, Ranked]]:
         """The best candidate of every usage that no hard constraint forbids."""
         if not self.constraints:
             if self.waiting:

@@ -22,7 +22,7 @@ Bucket = tuple[str, Sequence[str]]
 Sheet = tuple[str, tuple[str, ...]]
 """A page's name ("" for one that is to be made) and its clusters."""
 
-_Pages = Mapping[tuple[int, str], Sequence[Decision]]
+_EarlierPages = Mapping[tuple[int, str], Sequence[Decision]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _numbered(index: int, name: str, was: int, sheets: Sequence[Sheet]) -> Regro
 
 
 def _cut(
-    name: str, members: Sequence[str], length: int, pages: _Pages
+    name: str, members: Sequence[str], length: int, pages: _EarlierPages
 ) -> list[tuple[int, list[str]]]:
     """The clusters of each group of the bucket, with the index that it had; -1 for a new one."""
     limit = length or len(members) or 1
@@ -99,7 +99,7 @@ def _cut(
 
 
 def _kept(
-    name: str, members: Sequence[str], pages: _Pages, limit: int
+    name: str, members: Sequence[str], pages: _EarlierPages, limit: int
 ) -> list[tuple[int, list[str]]]:
     """The present groups of this name with those members that stay, at most ``limit`` of each."""
     wanted = set(members)

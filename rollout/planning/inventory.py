@@ -21,7 +21,7 @@ from rollout.model.inventory import (
     PLACEMENT_KEY,
     PUBLISHER,
     SLICE_SIZE,
-    Profile,
+    ClusterProfile,
     Slice,
 )
 from rollout.model.kinds import (
@@ -69,7 +69,7 @@ class ProfileState:
     """A cluster in one namespace. ``cluster`` is None where no decision there names it, or it goes."""
 
     cluster: Cluster | None
-    known: Profile | None
+    known: ClusterProfile | None
 
 
 class InventoryView(Protocol):
@@ -216,7 +216,7 @@ class ProfilePlanner:
         return _status_plan(ref, cluster, known, now)
 
 
-def _status_plan(ref: Ref, cluster: Cluster, known: Profile, now: datetime) -> Plan:
+def _status_plan(ref: Ref, cluster: Cluster, known: ClusterProfile, now: datetime) -> Plan:
     """What the cluster's agent says of it, where the profile says something else."""
     told: Obj = cluster.raw.get("status") or {}
     has: Obj = known.raw.get("status") or {}

@@ -28,7 +28,7 @@ from rollout.strategies.judge import Judgement, due, is_open, judge, left_behind
 from rollout.strategies.stages import lost_by_stage
 from rollout.strategies.step import choose
 
-Seat = tuple[int, str]
+QueueSeat = tuple[int, str]
 """Where a cluster stands in its stage's line: its group's place, its name."""
 
 _UNTOUCHED = Judgement(Phase.WAITING)
@@ -42,8 +42,8 @@ class _PhaseQueue:
 
     __slots__ = ("_front", "_members", "_seats")
 
-    def __init__(self, seats: Iterable[Seat] = ()) -> None:
-        self._seats: list[Seat] = list(seats)  # sorted; may hold some that have left
+    def __init__(self, seats: Iterable[QueueSeat] = ()) -> None:
+        self._seats: list[QueueSeat] = list(seats)  # sorted; may hold some that have left
         self._members: set[str] = {name for _, name in self._seats}
         self._front = 0
 
@@ -56,7 +56,7 @@ class _PhaseQueue:
             if name in self._members:
                 yield name
 
-    def add(self, seat: Seat) -> None:
+    def add(self, seat: QueueSeat) -> None:
         """Add the cluster. If its old seat is still in the queue, it gets that seat again."""
         self._members.add(seat[1])
         at = bisect_left(self._seats, seat, lo=self._front)
@@ -75,7 +75,7 @@ class _PhaseQueue:
         self._front = front
 
 
-class _Census:
+class _StageCensus:
     """One stage, counted."""
 
     __slots__ = ("line", "old", "phases")
@@ -98,7 +98,7 @@ class _Census:
         else:
             del self.phases[phase]
 
-    def enter(self, seat: Seat, phase: Phase) -> None:
+    def enter(self, seat: QueueSeat, phase: Phase) -> None:
         self.shift(phase, 1)
         if phase is Phase.WAITING:
             self.line.add(seat)
@@ -252,15 +252,15 @@ class Ledger:
 
     def _recount(self, now: datetime) -> None:
         self._open = {c for c, standing in self._standings.items() if is_open(standing)}
-        self._censuses = [_Census() for _ in self._rollout.staging.stages]
-        self._seats: dict[str, tuple[int, Seat]] = {}
+        self._censuses = [_StageCensus() for _ in self._rollout.staging.stages]
+        self._seats: dict[str, tuple[int, QueueSeat]] = {}
         self._judged: dict[str, Judgement] = {}
         self._unsettled: dict[str, Settled] = {}
         self._ended: dict[str, Standing] = {}
         self._due: list[tuple[datetime, str]] = []
         lost = lost_by_stage(self._rollout)
         for at, stage in enumerate(self._rollout.staging.stages):
-            waiting: list[Seat] = []
+            waiting: list[QueueSeat] = []
             census = self._censuses[at]
             for place, group in enumerate(stage.groups):
                 for cluster in group.clusters:

@@ -111,7 +111,7 @@ def decide(
         return Answer(effective_type=asked.type, error=str(refusal))
 
 
-_Key = tuple[int, str]  # (index, name)
+_GroupKey = tuple[int, str]  # (index, name)
 
 
 def mandatory_clusters(strategy: Mapping[str, object], groups: Sequence[Group]) -> frozenset[str]:
@@ -129,7 +129,7 @@ class _Decisions:
     """The decision groups as OCM's tracker finds them: by name, by index, or by counting up."""
 
     def __init__(self, groups: Sequence[Group]) -> None:
-        self._clusters: dict[_Key, set[str]] = {}  # (index, name) -> clusters
+        self._clusters: dict[_GroupKey, set[str]] = {}  # (index, name) -> clusters
         self._name_at: dict[int, str] = {}  # index -> name
         self._indexes: dict[str, set[int]] = {}  # name -> indexes
         for group in groups:
@@ -137,9 +137,9 @@ class _Decisions:
             self._name_at[group.index] = group.name
             self._indexes.setdefault(group.name, set()).add(group.index)
 
-    def named(self, refs: Iterable[GroupRef]) -> list[_Key]:
+    def named(self, refs: Iterable[GroupRef]) -> list[_GroupKey]:
         """The groups that ``refs`` point at, by index; unknown ones are dropped silently."""
-        found: set[_Key] = set()
+        found: set[_GroupKey] = set()
         for ref in refs:
             if ref.name:
                 found.update((i, ref.name) for i in self._indexes.get(ref.name, ()))
@@ -147,18 +147,18 @@ class _Decisions:
                 found.add((ref.index, self._name_at[ref.index]))
         return sorted(found)
 
-    def besides(self, taken: Sequence[_Key]) -> list[_Key]:
+    def besides(self, taken: Sequence[_GroupKey]) -> list[_GroupKey]:
         """The other groups, counted up from index 0: a gap hides the highest ones."""
         keys = ((i, self._name_at[i]) for i in range(len(self._name_at)) if i in self._name_at)
         hidden = set(taken)
         return [key for key in keys if key not in hidden]
 
-    def members(self, key: _Key) -> list[str]:
+    def members(self, key: _GroupKey) -> list[str]:
         return sorted(self._clusters[key])
 
-    def owners(self, keys: Iterable[_Key]) -> dict[str, _Key]:
+    def owners(self, keys: Iterable[_GroupKey]) -> dict[str, _GroupKey]:
         """Cluster -> group, over these groups."""
-        owners: dict[str, _Key] = {}
+        owners: dict[str, _GroupKey] = {}
         for key in keys:
             for cluster in self._clusters[key]:
                 owners.setdefault(cluster, key)
@@ -197,7 +197,7 @@ class _Lists:
                 self.rollout.append(_rechecked(record, status, expires_at))
         return record.status
 
-    def start(self, cluster: str, key: _Key) -> None:
+    def start(self, cluster: str, key: _GroupKey) -> None:
         """Add a cluster that gets its content for the first time."""
         self.rollout.append(
             ClusterRolloutStatus(cluster, Status.TO_APPLY, since=None, group=key[1], index=key[0])
@@ -274,7 +274,7 @@ def _evaluate(
 
 def _per_cluster(
     lists: _Lists,
-    owners: Mapping[str, _Key],
+    owners: Mapping[str, _GroupKey],
     current: Sequence[ClusterRolloutStatus],
     *,
     slots: int,
@@ -309,7 +309,7 @@ def _per_cluster(
 def _per_group(
     lists: _Lists,
     decisions: _Decisions,
-    keys: Sequence[_Key],
+    keys: Sequence[_GroupKey],
     current: Sequence[ClusterRolloutStatus],
     max_failures: int | str,
 ) -> None:

@@ -12,21 +12,19 @@ from rollout.model.amounts import parse_digits
 from rollout.placement.cel.standard import Function, kind_of_value
 from rollout.placement.cel.values import CelError, shown
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
 
 @dataclass(frozen=True, slots=True)
 class Ip:
     """An address of either family."""
 
-    address: Address
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 @dataclass(frozen=True, slots=True)
 class Cidr:
     """An address with the length of its network's prefix; host bits may be set."""
 
-    address: Address
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address
     prefix: int
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 from rollout.errors import ConfigError
 from rollout.placement.cel import parsing as tree
 from rollout.placement.cel.bounds import NODES_PER_STEP, Evaluation, Run
-from rollout.placement.cel.standard import Overloads, Table
+from rollout.placement.cel.standard import FunctionTable, Overloads
 from rollout.placement.cel.text import SEARCHES, price_of_pattern, price_of_search
 from rollout.placement.cel.values import (
     TYPES,
@@ -36,7 +36,7 @@ MAKERS = frozenset({"findAll", "getQuery", "parseJSON", "split"})
 """Functions that make many values of one text: what they made is paid for, too."""
 
 
-def build(node: tree.Node, table: Table) -> Run:
+def build(node: tree.Node, table: FunctionTable) -> Run:
     """The function that evaluates the tree.
 
     Raises: ConfigError for a function that there is not; CelError (when called).
@@ -105,7 +105,7 @@ def _select(operand: Run, field: str, test: bool) -> Run:
     return has if test else run
 
 
-def _call(function: str, args: Sequence[Run], table: Table, makes_pattern: bool) -> Run:
+def _call(function: str, args: Sequence[Run], table: FunctionTable, makes_pattern: bool) -> Run:
     match function:
         case "_&&_":
             return _logical(args, stops_at=False)
@@ -337,7 +337,7 @@ def _repeated(node: tree.Node) -> int:
     return 1 + sum(map(_repeated, tree.children(node)))
 
 
-def _comprehension(node: tree.Comprehension, table: Table) -> Run:
+def _comprehension(node: tree.Comprehension, table: FunctionTable) -> Run:
     over, start = build(node.over, table), build(node.start, table)
     condition, step = build(node.condition, table), build(node.step, table)
     result, variable, accumulator = build(node.result, table), node.variable, node.accumulator

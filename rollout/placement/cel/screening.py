@@ -20,7 +20,7 @@ from rollout.placement.index import ClusterIndex, Pool, bits_of, flags_of
 
 UNKNOWN, FALSE, TRUE = 0, 1, 2
 
-Part = tuple[int, tuple[str, ...]]
+ScreenedPredicate = tuple[int, tuple[str, ...]]
 """A predicate: the clusters that its selectors match, as bits, and the expressions to be asked of them."""
 
 
@@ -66,7 +66,7 @@ class Screening:
         return found
 
     def matching(
-        self, pool: Pool, parts: Sequence[Part], scores: Scores, now: datetime | None
+        self, pool: Pool, parts: Sequence[ScreenedPredicate], scores: Scores, now: datetime | None
     ) -> tuple[int, datetime | None]:
         """The clusters that any part matches, as bits, and when that changes by itself.
 
@@ -156,7 +156,11 @@ class Screening:
     # -- finding out ---------------------------------------------------------------------------
 
     def _judge_all(
-        self, wanted: Sequence[int], parts: Sequence[Part], source: ClusterIndex, scores: Scores
+        self,
+        wanted: Sequence[int],
+        parts: Sequence[ScreenedPredicate],
+        source: ClusterIndex,
+        scores: Scores,
     ) -> None:
         """In the order of names, up to the cluster with which it is too much."""
         state, steps, spent = self._state, self._steps, 0

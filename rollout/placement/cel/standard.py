@@ -56,7 +56,7 @@ class Function:
 
 
 Overloads = dict[tuple[type, ...] | None, Callable[..., Any]]
-Table = dict[str, Overloads]
+FunctionTable = dict[str, Overloads]
 """By name, then by the Python types of the arguments; None: whatever they are."""
 
 PYTHON: dict[str, type] = {
@@ -76,9 +76,9 @@ def kind_of_value(name: str, kind: type) -> str:
     return name
 
 
-def table(rows: Iterable[Function]) -> Table:
+def table(rows: Iterable[Function]) -> FunctionTable:
     """The rows, for looking up."""
-    found: Table = {}
+    found: FunctionTable = {}
     for row in rows:
         heads = [param.partition("(")[0] for param in row.params]
         kinds = None if ANY in heads else tuple(PYTHON[head] for head in heads)
