@@ -87,12 +87,12 @@ def workload_account(
 
     Cost: O(clusters of the workload), O(stages) without ``detail``.
     """
-    place = _Place(fleet=fleet, workload=workload, now=now, detail=detail, most=most)
-    placements = tuple(place.placement(share) for share in workload.shares.values())
-    whole = _whole(place, obj, placements)
+    scope = _AccountScope(fleet=fleet, workload=workload, now=now, detail=detail, most=most)
+    placements = tuple(scope.placement(share) for share in workload.shares.values())
+    whole = _whole(scope, obj, placements)
     return replace(
         whole,
-        finish=_finish(place, whole) if detail and finish is None else finish,
+        finish=_finish(scope, whole) if detail and finish is None else finish,
         interventions=(
             interventions(fleet, workload, now)
             if detail
@@ -104,14 +104,16 @@ def workload_account(
     )
 
 
-def _whole(place: "_Place", obj: Obj, placements: tuple[PlacementAccount, ...]) -> WorkloadAccount:
+def _whole(
+    scope: "_AccountScope", obj: Obj, placements: tuple[PlacementAccount, ...]
+) -> WorkloadAccount:
     """What is told of the workload as a whole, from its parts and its conditions."""
-    workload, meta = place.workload, obj["metadata"]
+    workload, meta = scope.workload, obj["metadata"]
     ref, revisions, stages = workload.ref, workload.revisions, _stages(placements)
     phases = added_up(stage.phases for stage in stages)
     current = next((stage for stage in stages if not stage.passed), None)
     state = state_of(obj)
-    kept = place.fleet.records.revisions(ref, uid_of(obj)).get(revisions[0])
+    kept = scope.fleet.records.revisions(ref, uid_of(obj)).get(revisions[0])
     since, condition = _carrier(obj, state.reason)
     nexts = [each.next for each in placements if each.next is not None]
     soonest = min(nexts, key=lambda each: (each.at, each.cluster), default=None)
@@ -120,7 +122,7 @@ def _whole(place: "_Place", obj: Obj, placements: tuple[PlacementAccount, ...]) 
         namespace=ref.namespace,
         name=ref.name,
         key=ref.key,
-        now=place.now,
+        now=scope.now,
         created=parse_instant(meta.get("creationTimestamp")),
         generation=meta.get("generation") or 0,
         strategy=strategy_line(obj),
@@ -132,7 +134,7 @@ def _whole(place: "_Place", obj: Obj, placements: tuple[PlacementAccount, ...]) 
         message=state.message,
         condition=condition,
         done=state.is_done,
-        wait=_whole_wait(place, state, since, soonest),
+        wait=_whole_wait(scope, state, since, soonest),
         next=soonest,
         members=sum(s.members for s in stages) or sum(each.selected for each in placements),
         updated=sum(each.updated for each in placements),
@@ -144,11 +146,11 @@ def _whole(place: "_Place", obj: Obj, placements: tuple[PlacementAccount, ...]) 
     )
 
 
-def _finish(place: "_Place", whole: WorkloadAccount) -> Finish:
+def _finish(scope: "_AccountScope", whole: WorkloadAccount) -> Finish:
     """The earliest finish. What waits for a person, or has failed, does not finish by itself."""
     if whole.code in (Code.PERSON, Code.FAILED):
         return Finish(None, None, f"{whole.reason}: not until {whole.wait.ends}")
-    return finish_of(place.workload, place.now, place.fleet)
+    return finish_of(scope.workload, scope.now, scope.fleet)
 
 
 def _stages(placements: Iterable[PlacementAccount]) -> list[StageAccount]:
@@ -175,10 +177,10 @@ _ENDED_BY_DELETING = (
 
 
 def _whole_wait(
-    place: "_Place", state: WorkloadState, since: datetime | None, soonest: NextChange | None
+    scope: "_AccountScope", state: WorkloadState, since: datetime | None, soonest: NextChange | None
 ) -> WaitAccount:
     """The wait of a workload as a whole."""
-    workload = place.workload
+    workload = scope.workload
     if state.is_done:
         return WaitAccount(state.reason, since, "")
     lives = [share.live for share in workload.shares.values()]
@@ -190,7 +192,7 @@ def _whole_wait(
         until = min((at for at in instants if at is not None), default=None)
     refused = []
     if state.reason in _ENDED_BY_DELETING:
-        refused = refusals(place.fleet, workload, place.now)
+        refused = refusals(scope.fleet, workload, scope.now)
     return WaitAccount(
         state.reason, since, unless_deleted(state.reason, state.message, refused), until
     )
@@ -249,7 +251,7 @@ def _says_something(written: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _AccountScope:
     """What all parts of an account have in common."""
 
     fleet: Fleet

@@ -38,9 +38,9 @@ TAKEN = (ROLLOUT_ANALYSIS, ROLLOUT_ANALYSIS_RUN, *TEMPLATES_OF_OTHERS)
 _FILLED_KEPT = 256
 """So many templates are kept with values of their arguments put in."""
 _NO_KINDS: frozenset[Kind] = frozenset()
-_Named = tuple[str, str]
+_TemplateName = tuple[str, str]
 """The namespace and the name of a template."""
-_NOTHING: frozenset[_Named] = frozenset()
+_NOTHING: frozenset[_TemplateName] = frozenset()
 
 
 class Analyses:
@@ -70,9 +70,11 @@ class Analyses:
         self._jobs_of: dict[str, dict[str, ClusterJob]] = {}  # by the key of their run
         self._found: dict[tuple[Ref, str], dict[str, AnalysisVerdict]] = {}  # of runs, by name
         self._verdicts: dict[tuple[Ref, str], tuple[AnalysisVerdict, ...]] = {}
-        self._asked: dict[Ref, frozenset[_Named]] = {}  # by workload, what it names
-        self._askers: dict[_Named, set[Ref]] = {}  # the other way round
-        self._lacking: set[_Named] = set()  # of what is named, that of which there is none of ours
+        self._asked: dict[Ref, frozenset[_TemplateName]] = {}  # by workload, what it names
+        self._askers: dict[_TemplateName, set[Ref]] = {}  # the other way round
+        self._lacking: set[_TemplateName] = (
+            set()
+        )  # of what is named, that of which there is none of ours
 
     # -- what happened -------------------------------------------------------------------------
 
@@ -97,7 +99,7 @@ class Analyses:
                 found |= askers
         return found
 
-    def _judge_lack(self, named: _Named) -> None:
+    def _judge_lack(self, named: _TemplateName) -> None:
         """Note whether a template that is named is none of ours."""
         is_ours = Ref(ROLLOUT_ANALYSIS, key_of(*named)) in self._templates
         (self._lacking.discard if is_ours else self._lacking.add)(named)
@@ -209,7 +211,7 @@ class Analyses:
         self._ask(workload, frozenset((home, name) for name in intents.templates))
         return found
 
-    def _ask(self, workload: Ref, asked: frozenset[_Named]) -> None:
+    def _ask(self, workload: Ref, asked: frozenset[_TemplateName]) -> None:
         """Note the templates that a workload names from now on."""
         before = self._asked.pop(workload, _NOTHING)
         if asked:

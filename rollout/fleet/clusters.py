@@ -26,7 +26,7 @@ from rollout.placement.index import ClusterIndex, Pool
 
 ANY_SET = "*"
 
-Value = Cluster | ClusterSet | ClusterSetBinding | Placement | Decision | Score
+PlacementInput = Cluster | ClusterSet | ClusterSetBinding | Placement | Decision | Score
 
 
 class ClusterStore:
@@ -59,7 +59,7 @@ class ClusterStore:
 
     # What the fleet feeds in.
 
-    def put(self, kind: Kind, key: str, value: Value) -> set[Ref]:
+    def put(self, kind: Kind, key: str, value: PlacementInput) -> set[Ref]:
         """Take the new state of an object; returns the refs that are worth planning."""
         match value:
             case Cluster():
@@ -150,7 +150,7 @@ class ClusterStore:
     def stamp(self, placement_key: str) -> Hashable:
         edition = self._placement_editions.get(placement_key, 0)
         counts = self.decision_counts()
-        return (self._self, self.index.version, self._edition, edition, _Identity(counts))
+        return (self._self, self.index.version, self._edition, edition, _SameObject(counts))
 
     def sets_of(self, cluster: Cluster) -> set[str]:
         """The sets that the cluster is a member of. Cost: O(sets with a selector)."""
@@ -385,7 +385,7 @@ class ClusterStore:
         return {Ref(PLACEMENT, key) for key in readers & seeing}
 
 
-class _Identity:
+class _SameObject:
     """Equal only for the very same object."""
 
     __slots__ = ("of",)
@@ -394,7 +394,7 @@ class _Identity:
         self.of = of
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and self.of is other.of
+        return isinstance(other, _SameObject) and self.of is other.of
 
     def __hash__(self) -> int:
         return id(self.of)

@@ -7,7 +7,7 @@ from rollout.model.approvals import Approval, Freeze
 from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, Ref
 
-Workload = tuple[str, str, str]
+ApprovedWorkload = tuple[str, str, str]
 """The namespace of its Approvals, its kind's name, its name."""
 
 
@@ -15,7 +15,7 @@ class Consents:
     """Approvals by workload, and freezes. Fed by the fleet, event by event."""
 
     def __init__(self) -> None:
-        self._approvals: dict[Workload, dict[str, Approval]] = {}
+        self._approvals: dict[ApprovedWorkload, dict[str, Approval]] = {}
         self._known: dict[str, Approval] = {}
         self._freezes: dict[str, Freeze] = {}
 
@@ -62,7 +62,7 @@ def _length(freeze: Freeze) -> tuple[bool, float, str]:
     return freeze.until is None, freeze.until.timestamp() if freeze.until else 0.0, freeze.name
 
 
-def _about(approval: Approval) -> Workload:
+def _about(approval: Approval) -> ApprovedWorkload:
     return approval.namespace, approval.kind, approval.workload
 
 

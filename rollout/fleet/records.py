@@ -22,7 +22,7 @@ from rollout.rollouts.record import page_of, read_record, record_id
 K = TypeVar("K")
 L = TypeVar("L")
 V = TypeVar("V")
-Place = tuple[str, str]
+RecordPlace = tuple[str, str]
 """Namespace and id of a record."""
 
 
@@ -33,13 +33,13 @@ class Page(NamedTuple):
     the way of the one that has this name.
     """
 
-    where: Place
+    where: RecordPlace
     number: int
     workload: Ref | None = None
     placement: str = ""
 
 
-class _Checked(NamedTuple):
+class _ContentCheck(NamedTuple):
     """Whether a rendered content, put into this very base, is what its name says."""
 
     content: Revision
@@ -57,15 +57,15 @@ class Records:
 
     def __init__(self, home: str, kinds: Iterable[Kind] = WORKLOADS) -> None:
         self._home, self._kinds = home, tuple(kinds)
-        self._pages: dict[Place, dict[int, Obj]] = {}
+        self._pages: dict[RecordPlace, dict[int, Obj]] = {}
         self._strange: dict[
-            Place, dict[int, str]
+            RecordPlace, dict[int, str]
         ] = {}  # what has the name of a page and is none -> uid
-        self._placements: dict[Ref, dict[Place, str]] = {}  # workload -> where -> placement
+        self._placements: dict[Ref, dict[RecordPlace, str]] = {}  # workload -> where -> placement
         self._revisions: dict[Ref, dict[Ref, Revision]] = {}  # workload -> its revisions
         self._owners: dict[Ref, Ref] = {}  # revision -> workload
         self._occupied: dict[Ref, Occupant] = {}  # a name of a revision -> what is none there
-        self._checked: dict[Ref, _Checked] = {}  # of rendered contents
+        self._checked: dict[Ref, _ContentCheck] = {}  # of rendered contents
         self._edited: dict[Ref, Revision] = {}  # what somebody changed, as it was before
 
     def take_page(self, event: Event) -> Page | None:
@@ -88,17 +88,17 @@ class Records:
             self._strange.setdefault(where, {})[number] = uid_of(event.obj)
         return Page(where, number, owner, placement)
 
-    def _owner_at(self, where: Place, key: str, placement: str) -> Ref | None:
+    def _owner_at(self, where: RecordPlace, key: str, placement: str) -> Ref | None:
         """The workload with this key that has its record there; None where none of any kind has."""
         named = workloads_called(key, self._kinds) if key else ()
         return next((each for each in named if self.place_of(each, placement) == where), None)
 
-    def _known(self, where: Place, number: int) -> Mapping[str, str]:
+    def _known(self, where: RecordPlace, number: int) -> Mapping[str, str]:
         """What a page said of itself; an event of its end may not."""
         page = self._pages.get(where, {}).get(number)
         return (page["metadata"].get("annotations") or {}) if page is not None else {}
 
-    def _drop(self, where: Place, number: int) -> None:
+    def _drop(self, where: RecordPlace, number: int) -> None:
         """Forget a page, and the record and the workload with the last one."""
         _forget(self._strange, where, number)
         page = self._pages.get(where, {}).get(number)
@@ -171,7 +171,7 @@ class Records:
         known = self._checked.get(ref)
         if known is None or known.content is not kept or known.base is not base:
             spec = spec_kept(kept.content, {kept.content: kept, base.content: base})
-            known = self._checked[ref] = _Checked(kept, base, spec is not None)
+            known = self._checked[ref] = _ContentCheck(kept, base, spec is not None)
         return known.is_sound
 
     def occupant(self, revision: Ref, uid: str) -> Occupant | None:
@@ -215,7 +215,7 @@ class Records:
             for _, page in sorted(self._pages.get(where, {}).items())
         ]
 
-    def place_of(self, workload: Ref, placement: str) -> Place:
+    def place_of(self, workload: Ref, placement: str) -> RecordPlace:
         """A record lies beside its workload; that of an add-on, which is in no namespace, at home."""
         return workload.namespace or self._home, record_id(workload, placement)
 

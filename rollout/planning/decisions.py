@@ -79,7 +79,7 @@ def writes(
         return Plan(
             waves, recheck_at=outcome.selection.recheck_at, notes=_trouble(placement, outcome)
         )
-    pages = _Pages(placement, outcome, own, lookup)
+    pages = _PageDifference(placement, outcome, own, lookup)
     status: Obj = {
         "numberOfSelectedClusters": len(outcome.selection.chosen),
         "decisionGroups": [
@@ -215,7 +215,7 @@ def entry(cluster: str, score: int) -> Obj:
     return {**said, "score": score} if score else said
 
 
-class _Pages:
+class _PageDifference:
     """The difference between the pages wanted and the pages there."""
 
     def __init__(

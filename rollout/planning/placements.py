@@ -88,7 +88,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class _Settled:
+class _QuietPlan:
     """A plan without writes. It holds from ``since`` on, until ``recheck_at``."""
 
     stamp: Hashable
@@ -125,7 +125,7 @@ class PlacementPlanner:
         """
         self.plugins, self.profile = plugins, profile
         self._slice_steps = slice_steps
-        self._settled: dict[str, _Settled] = {}
+        self._settled: dict[str, _QuietPlan] = {}
         self._loads: dict[str, Load] = {}
         self._screenings: dict[str, tuple[object, Screening]] = {}  # with what they are of
 
@@ -142,7 +142,7 @@ class PlacementPlanner:
         if plan.writes or plan.notes or view.placement(key) is None:
             self._settled.pop(key, None)
         else:
-            self._settled[key] = _Settled(stamp, now, plan)
+            self._settled[key] = _QuietPlan(stamp, now, plan)
         return plan
 
     def _plan(self, key: str, view: PlacementView, now: datetime) -> Plan:

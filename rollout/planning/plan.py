@@ -5,7 +5,6 @@ What it decides on the way stands in the plan as facts. It never raises for bad 
 in the plan) and never says "again", only when to look next.
 """
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeVar
@@ -98,6 +97,3 @@ class Planner(Protocol[V_contra]):
     def kind(self) -> Kind: ...
 
     def plan(self, key: str, view: V_contra, now: datetime) -> Plan: ...
-
-
-Sink = Callable[[Note], None]

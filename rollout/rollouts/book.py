@@ -36,7 +36,7 @@ class Shelf:
     left: Mapping[int, str] = field(default_factory=dict)
 
 
-class _Page:
+class _RecordPage:
     """One page: its lines by cluster, and what the hub was last seen to hold."""
 
     __slots__ = ("changed", "lines", "rendered", "sent", "stored", "version")
@@ -62,7 +62,7 @@ class RecordBook:
         self.workload, self.placement, self.uid = workload, placement, uid
         self.namespace = namespace or workload.namespace  # where its pages lie
         self.rid = record_id(workload, placement)
-        self._pages: dict[int, _Page] = {0: _Page()}
+        self._pages: dict[int, _RecordPage] = {0: _RecordPage()}
         self._places: dict[str, int] = {}
         self._head = Head()
         self._left: dict[int, str] = {}
@@ -84,7 +84,7 @@ class RecordBook:
         self._head = shelf.record.head
         self._left = dict(shelf.left)
         for number, (data, version) in shelf.stored.items():
-            page = self._pages.setdefault(number, _Page())
+            page = self._pages.setdefault(number, _RecordPage())
             page.stored, page.version = data, version
             strange = HEAD if number else CLUSTERS  # never written there by us
             own = {k: v for k, v in data.items() if k != strange}
@@ -118,7 +118,7 @@ class RecordBook:
 
     def _room(self) -> int:
         number = self._roomy
-        while len(self._pages.setdefault(number, _Page()).lines) >= PAGE_SIZE:
+        while len(self._pages.setdefault(number, _RecordPage()).lines) >= PAGE_SIZE:
             number += 1
         self._roomy = number
         return number
@@ -133,7 +133,7 @@ class RecordBook:
         was_in_the_way = self._left.pop(number, None) is not None
         if data is None and version is None and number not in self._pages:
             return False  # a page of an earlier object has gone, and none is needed there
-        page = self._pages.setdefault(number, _Page())
+        page = self._pages.setdefault(number, _RecordPage())
         was_there = page.stored is not None
         page.stored, page.version = data, version
         name = page_ref(self.namespace, self.rid, number).name
@@ -199,7 +199,7 @@ class RecordBook:
         return [write for write in found if write is not None]
 
     def _data(
-        self, number: int, page: _Page, head: Head | None, others: Mapping[str, str] | None
+        self, number: int, page: _RecordPage, head: Head | None, others: Mapping[str, str] | None
     ) -> Obj:
         """The page as it is to be. Rendered once for as long as nothing on it changes."""
         if others is not None:
@@ -211,7 +211,7 @@ class RecordBook:
             page.changed = False
         return page.rendered
 
-    def _write(self, number: int, page: _Page, data: Obj) -> Create | Patch | None:
+    def _write(self, number: int, page: _RecordPage, data: Obj) -> Create | Patch | None:
         if page.stored is not None and _says(data) == _says(page.stored):
             return None  # keys that nobody here reads are left alone
         ref = page_ref(self.namespace, self.rid, number)
@@ -231,7 +231,7 @@ class RecordBook:
 
     def sends(self, number: int, data: Obj) -> None:
         """A write of this page goes out."""
-        self._pages.setdefault(number, _Page()).sent = data
+        self._pages.setdefault(number, _RecordPage()).sent = data
 
 
 def _says(data: Obj) -> Obj:

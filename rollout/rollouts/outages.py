@@ -5,8 +5,6 @@
 from collections.abc import Hashable
 from datetime import datetime, timedelta
 
-Spans = tuple[tuple[datetime, datetime], ...]
-
 _KEPT = 100  # of this process; what matters to a rollout is in its record
 
 
@@ -14,7 +12,7 @@ class Outages:
     """The spans (from, to) of this process, ascending and disjoint."""
 
     def __init__(self) -> None:
-        self.spans: Spans = ()
+        self.spans: tuple[tuple[datetime, datetime], ...] = ()
         self.began_at: datetime | None = None
         """When this process had read everything, where no lease told when the one before it lived."""
         self._open: dict[Hashable, datetime] = {}

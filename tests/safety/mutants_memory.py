@@ -31,7 +31,7 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         (
             "rollouts.book",
             "        pages = [(number, self._pages[number]) for number in sorted(self.differing().union(others))]\n",
-            "        pages = list[tuple[int, _Page]]()\n",
+            "        pages = list[tuple[int, _RecordPage]]()\n",
         ),
     ),
     fault(

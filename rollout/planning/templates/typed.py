@@ -8,14 +8,14 @@ from typing import Any
 
 from rollout.model.kinds import Obj
 
-Shape = Any
+ManifestShape = Any
 """A type, a list of one shape, a dictionary of fields, or `Each` of a map."""
 
 
 class Each:
     """A map whose values all have one shape."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: ManifestShape) -> None:
         self.shape = shape
 
 
@@ -111,10 +111,10 @@ _POD = {
         "fsGroup": int,
     },
 }
-POD_TEMPLATE: Shape = {"metadata": _META, "spec": _POD}
+POD_TEMPLATE: ManifestShape = {"metadata": _META, "spec": _POD}
 _ROLLING = {"maxSurge": _NUMBER_OR_TEXT, "maxUnavailable": _NUMBER_OR_TEXT}
 _STRATEGY = {"type": str, "rollingUpdate": _ROLLING}
-WORKLOAD: Shape = {
+WORKLOAD: ManifestShape = {
     "metadata": _META,
     "spec": {
         "replicas": int,
@@ -130,12 +130,12 @@ WORKLOAD: Shape = {
 }
 
 
-def mismatch(value: Any, shape: Shape) -> str:
+def mismatch(value: Any, shape: ManifestShape) -> str:
     """The first field of a wrong type, in words; "" where the value has the shape."""
     return next(_mismatches(value, shape, ""), "")
 
 
-def _mismatches(value: Any, shape: Shape, path: str) -> Iterator[str]:
+def _mismatches(value: Any, shape: ManifestShape, path: str) -> Iterator[str]:
     if value is None:
         return
     parts = _parts(value, shape, path)
@@ -146,7 +146,9 @@ def _mismatches(value: Any, shape: Shape, path: str) -> Iterator[str]:
         yield from _mismatches(part, inner, at)
 
 
-def _parts(value: Any, shape: Shape, path: str) -> list[tuple[Any, Shape, str]] | None:
+def _parts(
+    value: Any, shape: ManifestShape, path: str
+) -> list[tuple[Any, ManifestShape, str]] | None:
     """The parts to check inside a value; None where the value has the wrong type."""
     if isinstance(shape, list) and isinstance(value, list):
         return [(item, shape[0], f"{path}[{i}]") for i, item in enumerate(value)]
