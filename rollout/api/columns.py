@@ -203,7 +203,7 @@ def declared_columns(kind: Kind) -> tuple[Column, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _PathStep:
     """One step of a path: into a field, an entry, every entry, or the entries that match."""
 
     field: str = ""
@@ -220,28 +220,28 @@ _PART = re.compile(
 
 
 @lru_cache(maxsize=256)
-def _steps(path: str) -> tuple[_Step, ...]:
+def _steps(path: str) -> tuple[_PathStep, ...]:
     """Compile the part of JSONPath that the API's columns use. Raises: ValueError for any other."""
-    steps: list[_Step] = []
+    steps: list[_PathStep] = []
     at = 0
     while at < len(path):
         part = _PART.match(path, at)
         if part is None:
             raise ValueError(f"column path {path!r} cannot be read at {path[at:]!r}")
         if part["every"]:
-            steps.append(_Step(every=True))
+            steps.append(_PathStep(every=True))
         elif part["index"]:
-            steps.append(_Step(index=int(part["index"])))
+            steps.append(_PathStep(index=int(part["index"])))
         elif part["key"]:
-            steps.append(_Step(part["key"], equals=part["value"]))
+            steps.append(_PathStep(part["key"], equals=part["value"]))
         else:
             field = part["field"].replace("\\", "") if part["field"] else part["quoted"]
-            steps.append(_Step(field))
+            steps.append(_PathStep(field))
         at = part.end()
     return tuple(steps)
 
 
-def _walk(value: Any, steps: tuple[_Step, ...]) -> Iterator[Any]:
+def _walk(value: Any, steps: tuple[_PathStep, ...]) -> Iterator[Any]:
     """Everything that the path leads to; nothing where the object has another shape."""
     if not steps:
         if value is not None:

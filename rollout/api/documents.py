@@ -75,7 +75,7 @@ class Parsed:
     lines: dict[int, int] = field(default_factory=dict)
 
 
-class _Refused(Exception):
+class _Faulty(Exception):
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
         self.fault = Fault(line, message)
@@ -101,7 +101,7 @@ def _document(text: str, above: int) -> Parsed:
     try:
         for event in yaml.parse(text, Loader=_Parser):
             builder.take(event)
-    except _Refused as refused:
+    except _Faulty as refused:
         parsed.faults.append(_or_template(refused.fault, text, above))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -126,7 +126,7 @@ def _or_template(fault: Fault, text: str, above: int) -> Fault:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Open:
+class _OpenCollection:
     """A list or an object that is being read."""
 
     value: Any
@@ -145,7 +145,7 @@ class _Builder:
     def __init__(self, above: int, parsed: Parsed) -> None:
         self._above = above
         self._parsed = parsed
-        self._open: list[_Open] = []
+        self._open: list[_OpenCollection] = []
         self._anchors: dict[str, tuple[Any, int] | None] = {}  # None while it is being read
         self._written = 0
         self._aliased = 0
@@ -168,14 +168,14 @@ class _Builder:
         value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
         kind = "map" if isinstance(value, dict) else "seq"
         if event.tag not in (None, _TAG + kind):
-            raise _Refused(line, "a tag (!) is not supported: put it in quotes if text is meant")
+            raise _Faulty(line, "a tag (!) is not supported: put it in quotes if text is meant")
         if len(self._open) >= DEEPEST:
-            raise _Refused(line, f"nested deeper than {DEEPEST} levels")
+            raise _Faulty(line, f"nested deeper than {DEEPEST} levels")
         self._written += 1
         if event.anchor is not None:
             self._anchors[event.anchor] = None
         self._open.append(
-            _Open(
+            _OpenCollection(
                 value=value,
                 line=line,
                 anchor=event.anchor,
@@ -198,16 +198,16 @@ class _Builder:
 
     def _alias(self, anchor: str, line: int) -> None:
         if anchor not in self._anchors:
-            raise _Refused(
+            raise _Faulty(
                 line, "an alias (*) is used before it is defined: put it in quotes if text is meant"
             )
         known = self._anchors[anchor]
         if known is None:
-            raise _Refused(line, "an alias (*) contains itself")
+            raise _Faulty(line, "an alias (*) contains itself")
         value, size = known
         self._aliased += size
         if self._aliased > MOST_ALIASED:
-            raise _Refused(line, f"aliases expand to more than {MOST_ALIASED:,} values")
+            raise _Faulty(line, f"aliases expand to more than {MOST_ALIASED:,} values")
         self._add(value, line)
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
@@ -254,7 +254,7 @@ class _Builder:
             return
         if not top.has_key:
             if not isinstance(value, str):
-                raise _Refused(line, "a key must be text")
+                raise _Faulty(line, "a key must be text")
             self._take_key(value, line)
             return
         if top.key is _MERGE:
@@ -264,11 +264,11 @@ class _Builder:
         top.key, top.has_key = None, False
 
     @staticmethod
-    def _merge(top: _Open, value: Any, line: int) -> None:
+    def _merge(top: _OpenCollection, value: Any, line: int) -> None:
         """``<<``: fields that the object does not have itself; of several, the first wins."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
-                raise _Refused(line, "<< takes an object or a list of objects")
+                raise _Faulty(line, "<< takes an object or a list of objects")
             top.merged = {**source, **top.merged}
 
 
@@ -283,9 +283,9 @@ def _resolved(event: yaml.ScalarEvent, line: int) -> Any:
     value = _plain(text, line)
     wanted = _TAGGED.get(kind)
     if wanted is None:
-        raise _Refused(line, "a tag (!) is not supported: put it in quotes if text is meant")
+        raise _Faulty(line, "a tag (!) is not supported: put it in quotes if text is meant")
     if not isinstance(value, wanted) or (kind != "bool" and isinstance(value, bool)):
-        raise _Refused(line, f"the value is not a valid {kind}")
+        raise _Faulty(line, f"the value is not a valid {kind}")
     return value
 
 
@@ -300,14 +300,14 @@ def _plain(text: str, line: int) -> Any:
         if _FLOAT.match(text):
             return _number(text, line)
         if _NO_NUMBER.match(text):
-            raise _Refused(line, f"{text} is not a JSON number: put it in quotes if text is meant")
+            raise _Faulty(line, f"{text} is not a JSON number: put it in quotes if text is meant")
     return text
 
 
 def _int(text: str, line: int) -> int:
     digits = text.replace("_", "").lower()
     if len(digits) > _MOST_DIGITS:
-        raise _Refused(line, f"a number of {len(digits)} digits is too large for a JSON number")
+        raise _Faulty(line, f"a number of {len(digits)} digits is too large for a JSON number")
     sign = -1 if digits.startswith("-") else 1
     digits = digits.lstrip("+-")
     base = {"0b": 2, "0x": 16, "0o": 8}.get(digits[:2])
@@ -320,7 +320,7 @@ def _number(text: str, line: int) -> int | float:
     """A float, or the whole number it stands for: an API server stores 1.0 as 1."""
     value = float(text)
     if not math.isfinite(value):
-        raise _Refused(line, f"{text} is too large for a JSON number")
+        raise _Faulty(line, f"{text} is too large for a JSON number")
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
@@ -340,7 +340,7 @@ def read_json(text: str) -> Iterator[Parsed]:
             parsed.faults.append(Fault(error.lineno, f"not JSON: {error.msg.lower()}"))
         except RecursionError:
             parsed.faults.append(Fault(parsed.line, f"nested deeper than {DEEPEST} levels"))
-        except _Refused as refused:
+        except _Faulty as refused:
             line = _line_of_duplicate(text, at) or parsed.line
             parsed.faults.append(Fault(line, refused.fault.message))
         if parsed.faults:
@@ -356,12 +356,12 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in found if names.count(name) > 1)
-        raise _Refused(0, f"the key {twice!r} is there twice")
+        raise _Faulty(0, f"the key {twice!r} is there twice")
     return found
 
 
 def _constant(name: str) -> Any:
-    raise _Refused(0, f"{name} is not a JSON number")
+    raise _Faulty(0, f"{name} is not a JSON number")
 
 
 _JSON = json.JSONDecoder(

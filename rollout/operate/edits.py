@@ -52,7 +52,7 @@ def plain(fault: RolloutError) -> str:
 
 
 Annotations = Mapping[str, str]
-Changes = dict[str, str | None]
+AnnotationChanges = dict[str, str | None]
 """Annotations to set, or (None) to take away."""
 
 
@@ -63,7 +63,7 @@ class Edit:
     ``verb`` is the key under which ``asked`` keeps who asked; ``forgets`` the keys that are over.
     """
 
-    changes: Changes
+    changes: AnnotationChanges
     message: str
     verb: str = ""
     forgets: tuple[str, ...] = ()

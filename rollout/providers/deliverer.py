@@ -27,7 +27,7 @@ LONGEST_MESSAGE = 512
 
 ChannelKey = tuple[str, str]
 """Namespace and name."""
-Told = Callable[[str], None]
+OnDelivered = Callable[[str], None]
 
 
 class ChannelDeliverer:
@@ -45,13 +45,13 @@ class ChannelDeliverer:
         self._http = HttpClient(policy)
         self._workers = Workers("telling", AT_ONCE, OF_ONE)
         self._asking = Blocking("telling-hub", AT_ONCE, OF_ONE)
-        self._lines: dict[ChannelKey, deque[tuple[Notification, Told]]] = {}
+        self._lines: dict[ChannelKey, deque[tuple[Notification, OnDelivered]]] = {}
 
     def close(self) -> None:
         """End: what is being delivered is given up, and told of no more."""
         self._workers.close(self._http.close)
 
-    def deliver(self, write: Deliver, done: Told) -> None:
+    def deliver(self, write: Deliver, done: OnDelivered) -> None:
         told = write.notification
         key = (told.ref.namespace, told.channel)
 

@@ -16,7 +16,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from rollout.providers.workers import Blocking
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _NEVER = tuple(
     map(
@@ -64,7 +64,7 @@ class HostPolicy:
         if address is not None:
             self.check_address(host, address)
 
-    def check_address(self, host: str, address: Address) -> None:
+    def check_address(self, host: str, address: IpAddress) -> None:
         """Raises: RefusedHostError for an address of ``host`` that is not asked."""
         inner = _inside(address)
         if any(inner.version == net.version and inner in net for net in _NEVER):
@@ -76,7 +76,7 @@ class HostPolicy:
         return any(fnmatch.fnmatchcase(host.lower(), each.lower()) for each in self.allowed)
 
 
-def address_of(host: str) -> Address | None:
+def address_of(host: str) -> IpAddress | None:
     """The address that a host is written as, also as one number; None for a name."""
     try:
         return ipaddress.ip_address(host.partition("%")[0])
@@ -88,7 +88,7 @@ def address_of(host: str) -> Address | None:
         return None
 
 
-def _inside(address: Address) -> Address:
+def _inside(address: IpAddress) -> IpAddress:
     """The address of version 4 that one of version 6 stands for."""
     if not isinstance(address, ipaddress.IPv6Address):
         return address

@@ -29,7 +29,7 @@ AT_ONCE, OF_ONE = 32, 8
 """So many metrics are measured at once, and so many of one namespace."""
 LONGEST_MESSAGE = 512
 
-Told = Callable[[Mapping[str, Sample]], None]
+OnMeasured = Callable[[Mapping[str, Sample]], None]
 
 
 class ProviderMeasurer:
@@ -58,10 +58,10 @@ class ProviderMeasurer:
         """End: what is being measured is given up, and told of no more."""
         self._workers.close(self._http.close)
 
-    def measure(self, write: Measure, done: Told) -> None:
+    def measure(self, write: Measure, done: OnMeasured) -> None:
         self._workers.begin(lambda: self._all(write, done))
 
-    async def _all(self, write: Measure, done: Told) -> None:
+    async def _all(self, write: Measure, done: OnMeasured) -> None:
         asked = (self._one(write.run, name) for name in write.metrics)
         found = await asyncio.gather(*asked, return_exceptions=True)
         done(dict(zip(write.metrics, map(self._told, found), strict=True)))

@@ -124,7 +124,7 @@ class ReadObject:
     ref: Ref
 
 
-Request = ReadSelected | ReadLabelled | ReadObject | Write
+HubRequest = ReadSelected | ReadLabelled | ReadObject | Write
 """A write asks to be done; it is answered by the object as stored, or by None."""
 
 
@@ -135,7 +135,7 @@ class Attempt:
         self.write = write
         self.outcome = WriteOutcome(result=WriteResult.UNKNOWN)
         self._steps = _steps(write)
-        self.request: Request | None = next(self._steps)
+        self.request: HubRequest | None = next(self._steps)
 
     def answered(self, answer: object) -> None:
         """``request`` was performed, and this is what it asks for."""
@@ -145,14 +145,14 @@ class Attempt:
         """``request`` could not be performed."""
         self._go_on(lambda: self._steps.throw(error))
 
-    def _go_on(self, step: Callable[[], Request]) -> None:
+    def _go_on(self, step: Callable[[], HubRequest]) -> None:
         try:
             self.request = step()
         except StopIteration as end:
             self.request, self.outcome = None, end.value
 
 
-def _steps(write: Write) -> Generator[Request, Any, WriteOutcome]:
+def _steps(write: Write) -> Generator[HubRequest, Any, WriteOutcome]:
     """What a write asks for, one after the other; the type of an answer depends on the request."""
     try:
         match write:
@@ -176,7 +176,7 @@ def _steps(write: Write) -> Generator[Request, Any, WriteOutcome]:
     return WriteOutcome(result=WriteResult.LANDED, obj=stored)
 
 
-def _patch_past_agent(write: PatchWork) -> Generator[Request, Any, WriteOutcome]:
+def _patch_past_agent(write: PatchWork) -> Generator[HubRequest, Any, WriteOutcome]:
     """Patch a work; once more where only what its agent says has changed since it was read."""
     try:
         stored = yield write
@@ -279,7 +279,7 @@ def perform(
 
 
 def _answer(
-    hub: Hub, request: Request, selected: dict[ReadSelected, frozenset[str]]
+    hub: Hub, request: HubRequest, selected: dict[ReadSelected, frozenset[str]]
 ) -> frozenset[str] | Iterable[Obj] | Obj | None:
     match request:
         case ReadSelected():

@@ -32,8 +32,6 @@ _EVENT, _CLUSTER = "!:", "#:"  # at one instant: events, then clusters, then wor
 _ATTEMPTS = 5
 PATIENCE = timedelta(seconds=1)
 
-Note = Callable[[str], None]
-
 
 def is_ours(key: str) -> bool:
     """Whether a due key belongs here; those of works begin with the name of a cluster."""
@@ -59,7 +57,7 @@ class FleetEvents:
         *,
         start: datetime,
         done: Iterable[int],
-        note: Note,
+        note: Callable[[str], None],
     ) -> None:
         self.done = set(done)
         self._due = due

@@ -76,8 +76,8 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Signed = Annotated[timedelta, BeforeValidator(_signed)]
 Instant = Annotated[Moment, BeforeValidator(_moment)]
 KindName = Annotated[Kind, BeforeValidator(_kind)]
-Name = Annotated[str, Field(min_length=1, strict=True)]
-Labels = Mapping[Name, Annotated[str, Field(strict=True)]]
+NonEmptyText = Annotated[str, Field(min_length=1, strict=True)]
+Labels = Mapping[NonEmptyText, Annotated[str, Field(strict=True)]]
 
 
 class _Model(BaseModel):
@@ -206,18 +206,18 @@ class Behaviour(_Model):
 class Clusters(_Model):
     """Clusters by name (globs allowed) and by labels; both must hold where both are given."""
 
-    names: tuple[Name, ...] = ()
+    names: tuple[NonEmptyText, ...] = ()
     match_labels: Labels = {}
 
 
 class Manifests(_Model):
     """Matches a template in which at least one manifest meets everything that is said here."""
 
-    kind: Name | None = None
-    name: Name | None = None
-    image: Name | None = None
+    kind: NonEmptyText | None = None
+    name: NonEmptyText | None = None
+    image: NonEmptyText | None = None
     match_labels: Labels = {}
-    path: Name | None = None
+    path: NonEmptyText | None = None
     equals: Any = None
 
     @model_validator(mode="after")
@@ -238,7 +238,7 @@ class ScenarioRule(_Model):
     """A behaviour for some clusters, and where said only for some revisions of a workload."""
 
     clusters: Clusters = Clusters()
-    revision: Name | None = None
+    revision: NonEmptyText | None = None
     manifests: Manifests | None = None
     behaviour: Behaviour = Behaviour()
 
@@ -260,14 +260,14 @@ class ScenarioRule(_Model):
 class RelabelClusters(Clusters):
     """Sets labels; null removes one."""
 
-    labels: Mapping[Name, Annotated[str, Field(strict=True)] | None]
+    labels: Mapping[NonEmptyText, Annotated[str, Field(strict=True)] | None]
 
 
 class ObjectTarget(_Model):
     """One object of the hub."""
 
     kind: KindName
-    name: Name
+    name: NonEmptyText
     namespace: str = ""
 
     @model_validator(mode="after")
@@ -328,15 +328,15 @@ def _check_object(obj: Obj) -> None:
 class MeasuredValue(_Model):
     """What a metric of an analysis gives, for some time: a value, or why it cannot be measured."""
 
-    metric: Name
-    template: Name | None = None
+    metric: NonEmptyText
+    template: NonEmptyText | None = None
     clusters: Clusters | None = None
     """Only of analyses of these clusters."""
-    revision: Name | None = None
+    revision: NonEmptyText | None = None
     from_: Annotated[Instant, Field(alias="from")] = Moment()
     to: Instant | None = None
     value: Any = None
-    error: Name | None = None
+    error: NonEmptyText | None = None
 
     @model_validator(mode="after")
     def _gives_one_thing(self) -> Self:
