@@ -3,7 +3,7 @@
 Each is one call that returns a value; `wire.as_json` gives its JSON form. Import from the modules (a
 question loads no more than it needs):
 
-* `forecast.forecast(hub, change, now)`: what would follow from a change (`copies.Change`).
+* `forecast.forecast(hub, change, now)`: what would follow from a change (`copies.TrialChange`).
 * `simulating.simulate(question(change, scenario))`: one run and its timeline, which `pictures.svg` draws;
   `simulating.simulate_many`: a distribution.
 * `snapshot.snapshot_of(hub, now)`: what an engine would know that started there now, for the following; a

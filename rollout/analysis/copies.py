@@ -25,7 +25,7 @@ from rollout.runtime.pace import Pace
 from rollout.runtime.planners import planners
 from rollout.runtime.timers import VirtualTimers
 
-Change = Callable[[EmbeddedHub], None]
+TrialChange = Callable[[EmbeddedHub], None]
 """Something that is done to the copy: the change whose consequences are asked for."""
 
 HISTORY = 5_000
@@ -49,7 +49,7 @@ def holding(
 
 
 def changed(
-    hub: ReadableHub | None, change: Change, now: datetime
+    hub: ReadableHub | None, change: TrialChange, now: datetime
 ) -> tuple[dict[Ref, Obj], dict[Ref, Obj]]:
     """All objects, and what the change makes of them. Raises: what the change raises."""
     further: frozenset[Kind] = frozenset()

@@ -14,7 +14,7 @@ from rollout.account.finish import Finish, finish_of
 from rollout.account.interventions import gates_at
 from rollout.analysis.cautions import Caution, cautions, hold_of
 from rollout.analysis.changes import ObjectChange, object_changes
-from rollout.analysis.copies import Change, changed, holding, placed
+from rollout.analysis.copies import TrialChange, changed, holding, placed
 from rollout.analysis.differences import manifest_diff, with_contents
 from rollout.analysis.snapshot import ReadableHub, Snapshot
 from rollout.hub.base import profile_of
@@ -148,7 +148,7 @@ class Forecast:
 
 def forecast(
     hub: ReadableHub | None,
-    change: Change,
+    change: TrialChange,
     now: datetime,
     *,
     show_secrets: bool = False,
@@ -186,15 +186,15 @@ def forecast(
 
 
 @dataclass(frozen=True, slots=True)
-class _World:
+class _PlacedWorld:
     """All there is at one instant, and what an engine makes of it."""
 
     objects: Mapping[Ref, Obj]
     snapshot: Snapshot
 
 
-def _world(objects: Mapping[Ref, Obj], now: datetime, profile: Profile) -> _World:
-    return _World(objects, Snapshot(placed(*holding(objects, now, profile)), now))
+def _world(objects: Mapping[Ref, Obj], now: datetime, profile: Profile) -> _PlacedWorld:
+    return _PlacedWorld(objects, Snapshot(placed(*holding(objects, now, profile)), now))
 
 
 def _terms(snapshot: Snapshot, workload: Workload[PlacementShare]) -> object:
@@ -239,7 +239,7 @@ def _caused(
 
 
 def _plan(
-    old: _World, new: _World, workload: Workload[PlacementShare], masks: Masks | None
+    old: _PlacedWorld, new: _PlacedWorld, workload: Workload[PlacementShare], masks: Masks | None
 ) -> WorkloadPlan:
     snapshot, was = new.snapshot, old.snapshot.workload(workload.ref)
     first = frozenset(t.cluster for t in _touches(snapshot, workload) if t.first)

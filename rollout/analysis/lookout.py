@@ -18,7 +18,7 @@ LOOK_SECONDS = 0.25
 """Between two looks at a state file that other processes write; a server tells by itself."""
 
 
-class _Kept:
+class _WatchedKind:
     """The objects of one kind, and the watch that keeps them."""
 
     def __init__(self, watch: ListWatch) -> None:
@@ -36,8 +36,8 @@ class Lookout:
         """``pause``: what to do between two looks; by default it waits `LOOK_SECONDS`, or for news."""
         self._hub = hub
         self._state: dict[str, bytes | None] = {}
-        self._kept: dict[Kind, _Kept] = {}
-        self._events: deque[tuple[_Kept, Event]] = deque()
+        self._kept: dict[Kind, _WatchedKind] = {}
+        self._events: deque[tuple[_WatchedKind, Event]] = deque()
         self._fresh: list[Event] | None = []  # None: something was listed anew
         self._news = threading.Event()
         self._pause = pause or (lambda news: news.wait(LOOK_SECONDS))
@@ -98,7 +98,7 @@ class Lookout:
             kept.watch.end()
         self._kept.clear()
 
-    def _begun(self, kind: Kind) -> _Kept:
+    def _begun(self, kind: Kind) -> _WatchedKind:
         def heard(event: Event) -> None:
             self._events.append((kept, event))
             self._news.set()
@@ -107,16 +107,16 @@ class Lookout:
             kept.expired = True
             self._news.set()
 
-        kept = _Kept(ListWatch(self._hub, kind, heard, expired))
+        kept = _WatchedKind(ListWatch(self._hub, kind, heard, expired))
         self._list(kept)
         return kept
 
-    def _list(self, kept: _Kept) -> None:
+    def _list(self, kept: _WatchedKind) -> None:
         kept.expired = False
         self._fresh = None
         kept.objects = {event.ref: event.obj for event in kept.watch.again()}
 
-    def _take(self, kept: _Kept, event: Event) -> bool:
+    def _take(self, kept: _WatchedKind, event: Event) -> bool:
         known = kept.objects.get(event.ref)
         if event.version <= kept.watch.version or (
             known is not None and version_of(known) > event.version

@@ -66,7 +66,7 @@ class Understanding:
         return self._states[key][0]
 
 
-class _Agent:
+class _RehearsedAgent:
     """One cluster's agent, from the moment that its cluster is touched."""
 
     __slots__ = ("actor", "begun", "state", "steps")
@@ -98,7 +98,7 @@ class _Act:
         self.part, self._start, self._seed = part, start, seed
         self.live = _Live(part, start, track)
         self._understood = Understanding(part.template, part.rules)
-        self._agents: dict[str, _Agent] = {}
+        self._agents: dict[str, _RehearsedAgent] = {}
         self._due: list[tuple[datetime, str]] = []
 
     @property
@@ -140,14 +140,14 @@ class _Act:
 
     def _begin_soon(self, cluster: str, now: datetime) -> None:
         actor = self.part.actors[cluster]
-        agent = self._agents[cluster] = _Agent(actor, self._understood.begin(actor.said))
+        agent = self._agents[cluster] = _RehearsedAgent(actor, self._understood.begin(actor.said))
         back = actor.member.back_at(now) if actor.member.windows else None
         if back is None:
             self._begin(cluster, agent, now)
         elif back != FOREVER:
             heapq.heappush(self._due, (back, cluster))
 
-    def _begin(self, cluster: str, agent: _Agent, now: datetime) -> None:
+    def _begin(self, cluster: str, agent: _RehearsedAgent, now: datetime) -> None:
         actor = agent.actor
         agent.begun = True
         attempt = actor.attempt(self._start, now)
@@ -162,7 +162,7 @@ class _Act:
         )
         self._arm(cluster, agent)
 
-    def _arm(self, cluster: str, agent: _Agent) -> None:
+    def _arm(self, cluster: str, agent: _RehearsedAgent) -> None:
         if agent.steps:
             heapq.heappush(self._due, (agent.steps[0].at, cluster))
 
@@ -188,7 +188,9 @@ class _Act:
         self._arm(cluster, agent)
         return self._report(cluster, agent, report, now)
 
-    def _report(self, cluster: str, agent: _Agent, report: AgentReport, now: datetime) -> bool:
+    def _report(
+        self, cluster: str, agent: _RehearsedAgent, report: AgentReport, now: datetime
+    ) -> bool:
         agent.state, read = self._understood.after(agent.state, report, agent.actor.generation)
         ledger = self.live.ledger
         before = ledger.judgement(cluster).phase

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rollout.analysis.changes import concerned
-from rollout.analysis.copies import Change, changed, holding
+from rollout.analysis.copies import TrialChange, changed, holding
 from rollout.analysis.full_run import FullRun
 from rollout.analysis.outcomes import Distribution, End, Outcome, distribution, ending
 from rollout.analysis.rehearsal import Rehearsal
@@ -74,7 +74,7 @@ class Question:
 
 
 def question(
-    change: Change,
+    change: TrialChange,
     scenario: Scenario | None = None,
     seed: int | None = None,
     *,

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from rollout.strategies.base import Phase, Rollout, Standing, Timing
 from rollout.strategies.judge import judge
 
-Spans = tuple[tuple[datetime, datetime], ...]
+ClosedSpans = tuple[tuple[datetime, datetime], ...]
 """Each from an instant up to another one."""
 Reached = Callable[[timedelta], object]
 """Is told how much time has passed in a run, again and again."""
@@ -98,7 +98,7 @@ class Track:
         return tuple(bars)
 
     def rows(
-        self, clusters: Iterable[str], end: datetime, closed: Mapping[str, Spans]
+        self, clusters: Iterable[str], end: datetime, closed: Mapping[str, ClosedSpans]
     ) -> "tuple[ClusterTimeline, ...]":
         """What each cluster went through, and when it was closed, up to ``end``.
 
@@ -147,7 +147,7 @@ class ClusterTimeline:
     cluster: str
     bars: tuple[Bar, ...]
     last: Phase | None = None
-    closed: Spans = ()
+    closed: ClosedSpans = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,7 @@ def timeline(
     tracks: Sequence[tuple[tuple[str, str], Track]],
     start: datetime,
     end: datetime,
-    closed: Mapping[str, Mapping[str, Spans]] = MappingProxyType({}),
+    closed: Mapping[str, Mapping[str, ClosedSpans]] = MappingProxyType({}),
 ) -> Timeline:
     """The timeline of some rollouts, each under (workload, placement); of stages that have clusters.
 

@@ -145,7 +145,7 @@ def _writer_findings(
 
 
 @dataclass(frozen=True, slots=True)
-class _Gate:
+class _FeatureGate:
     """A feature gate of a ClusterManager that switches a controller of OCM's on."""
 
     part: str  # of its spec
@@ -154,13 +154,13 @@ class _Gate:
     by_default: bool
 
 
-_WORKLOADS = _Gate(
+_WORKLOADS = _FeatureGate(
     "workConfiguration",
     "ManifestWorkReplicaSet",
     "OCM's ManifestWorkReplicaSet controller",
     by_default=False,
 )
-_ADDONS = _Gate(
+_ADDONS = _FeatureGate(
     "addOnManagerConfiguration", "AddonManagement", "OCM's add-on manager", by_default=True
 )
 
@@ -185,7 +185,7 @@ def check_gates(send: Send, *, addons: bool = False) -> Iterator[CheckResult]:
             )
 
 
-def _is_on(gate: _Gate, spec: Obj) -> bool:
+def _is_on(gate: _FeatureGate, spec: Obj) -> bool:
     said = (spec.get(gate.part) or {}).get("featureGates") or ()
     modes = {each.get("feature"): each.get("mode") for each in said}
     return bool(modes.get(gate.feature, "Enable" if gate.by_default else "") == "Enable")

@@ -33,8 +33,6 @@ from rollout.model.events import Event
 from rollout.model.kinds import DEFAULT_NAMESPACE, WORKLOADS, Kind, Obj, ref_of
 from rollout.model.selectors import Selector
 
-Pause = Callable[[], bool]
-
 
 def get(
     words: tuple[str, ...],
@@ -270,7 +268,7 @@ class Viewer:
             return "No resources found"
         return f"No resources found in {self._place} namespace."
 
-    def follow(self, pause: Pause) -> int:
+    def follow(self, pause: Callable[[], bool]) -> int:
         """Print what there is, then every object that changes, until ``pause`` says to end.
 
         A removed object is printed once more, as it was last. Returns: as `show`.

@@ -11,7 +11,7 @@ from rollout.account.wire import as_json
 from rollout.account.words import at_and_in, effective, many, row_of
 from rollout.analysis.cautions import Caution
 from rollout.analysis.changes import Action, FieldChange, ObjectChange, object_changes
-from rollout.analysis.copies import Change, changed
+from rollout.analysis.copies import TrialChange, changed
 from rollout.analysis.forecast import (
     Forecast,
     PlacementPlan,
@@ -64,7 +64,7 @@ def plan(
     return CHANGES if found.changes else 0
 
 
-def applying(documents: Sequence[FileObject], undone: str = "planned") -> Change:
+def applying(documents: Sequence[FileObject], undone: str = "planned") -> TrialChange:
     """The change that `rollout apply` of these documents makes. Raises: Stop where it is refused."""
 
     def change(hub: EmbeddedHub) -> None:

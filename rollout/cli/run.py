@@ -31,9 +31,9 @@ from rollout.sim.scenario import Scenario
 INTERRUPTED = 130
 
 
-Run = Callable[[OnChange], RunResult]
+PreparedRun = Callable[[OnChange], RunResult]
 """Runs to the end, and tells of each change; a KeyboardInterrupt ends it in good order."""
-Engine = Callable[[EmbeddedHub, Clock, float | None, Scenario], Run]
+RunMaker = Callable[[EmbeddedHub, Clock, float | None, Scenario], PreparedRun]
 """Makes a run: the engine, the simulated agents of a scenario, and the time they live in."""
 
 
@@ -88,7 +88,7 @@ def _engine(
     log: DecisionLog | None = None,
     *,
     values_settle: float | None = None,
-) -> Engine:
+) -> RunMaker:
     """The engine of this package; where nothing outlives the process, it need not keep its state.
 
     Args:
@@ -98,7 +98,9 @@ def _engine(
     if values_settle is not None:
         policy = replace(policy, values_settle=timedelta(seconds=values_settle))
 
-    def prepared(hub: EmbeddedHub, clock: Clock, speed: float | None, scenario: Scenario) -> Run:
+    def prepared(
+        hub: EmbeddedHub, clock: Clock, speed: float | None, scenario: Scenario
+    ) -> PreparedRun:
         run = LocalRun(
             hub,
             clock,
@@ -120,7 +122,7 @@ def execute(
     documents: list[FileObject],
     mode: ClockMode,
     wanted: ScenarioChoice,
-    engine: Engine,
+    engine: RunMaker,
 ) -> int:
     """Apply the documents, run to the end, show it. Returns: the exit code.
 
@@ -152,7 +154,7 @@ def execute(
     return worst(each.code for each in result.last.workloads)
 
 
-def _watched(chosen: Options, running: Run, mode: ClockMode, clock: Clock) -> RunResult:
+def _watched(chosen: Options, running: PreparedRun, mode: ClockMode, clock: Clock) -> RunResult:
     """The run's result; while it runs, it is shown."""
     with shown(chosen, None if mode.speed is None else clock) as show:
         result = running(show)

@@ -81,7 +81,7 @@ def workload_named(asked: PageRequest, kind: str, namespace: str, name: str) -> 
     raise Gone(f"there is no {kind} {name}" + (f" in namespace {place}" if place else ""))
 
 
-Page = Callable[[PageRequest], Response]
+PageAnswer = Callable[[PageRequest], Response]
 PostedPage = Callable[[PageRequest, bytes], Response]
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -110,7 +110,7 @@ class Office:
         self.place, self.options, self.secure = place, options, secure
         self._templates: Environment = environment()
 
-    def behind_login(self, page: Page) -> Handler:
+    def behind_login(self, page: PageAnswer) -> Handler:
         """The page for whoever has a session; others are sent to log in."""
 
         async def answer(request: Request) -> Response:
@@ -118,7 +118,7 @@ class Office:
 
         return answer
 
-    def in_turn(self, page: Page, most: int) -> Handler:
+    def in_turn(self, page: PageAnswer, most: int) -> Handler:
         """As `behind_login`, for a page that takes long: so many at once, the others wait for their turn.
 
         Whoever waits holds no thread, so that other pages are answered meanwhile.
@@ -140,7 +140,7 @@ class Office:
 
         return answer
 
-    def answer(self, request: Request, page: Page) -> Response:
+    def answer(self, request: Request, page: PageAnswer) -> Response:
         """The page, or why there is none, on this thread."""
         try:
             person = self.person(request)

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Literal
 
-from rollout.analysis.copies import Change, holding
+from rollout.analysis.copies import TrialChange, holding
 from rollout.analysis.excerpt import placements_of
 from rollout.analysis.forecast import Forecast, forecast
 from rollout.analysis.outcomes import Outcome, soaks
@@ -304,7 +304,7 @@ def _good(loaded: Loaded) -> list[FileObject]:
     return list({document.ref: document for document in documents}.values())
 
 
-def _applying(documents: Sequence[FileObject]) -> Change:
+def _applying(documents: Sequence[FileObject]) -> TrialChange:
     """The change that `rollout apply` would make. Raises (when it is made): ConfigError."""
 
     def change(hub: EmbeddedHub) -> None:

@@ -48,7 +48,7 @@ _MOST_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _PendingQuestion:
     ask: Callable[[HubReading], Any]
     answer: "Future[Any]"
 
@@ -63,7 +63,7 @@ class Observer:
 
     def __init__(self, open: Open, wall: Clock | None = None) -> None:  # noqa: A002  (what it does)
         self._open, self.wall = open, wall or SystemClock()
-        self._questions: queue.SimpleQueue[_Question] = queue.SimpleQueue()
+        self._questions: queue.SimpleQueue[_PendingQuestion] = queue.SimpleQueue()
         self._listeners: set[Listener] = set()
         self._closing = threading.Event()
         self._first = threading.Event()
@@ -111,7 +111,7 @@ class Observer:
                 self._keep(key, found, reading.view)
             return found
 
-        self._questions.put(_Question(asked, answer))
+        self._questions.put(_PendingQuestion(asked, answer))
         return self._awaited(answer)
 
     def _awaited(self, answer: "Future[T]") -> T:
@@ -238,7 +238,7 @@ class Observer:
                 continue
             self._turn_away(question)
 
-    def _turn_away(self, question: _Question) -> None:
+    def _turn_away(self, question: _PendingQuestion) -> None:
         if question.answer.set_running_or_notify_cancel():
             question.answer.set_exception(Unavailable(self.view.fault))
 
@@ -307,7 +307,7 @@ def _listed(snapshot: Snapshot, ref: Ref, gone: datetime | None) -> WorkloadRow 
     return WorkloadRow(account, dict(snapshot.object_of(ref)["metadata"].get("labels") or {}))
 
 
-def _reply(question: _Question, reading: HubReading) -> None:
+def _reply(question: _PendingQuestion, reading: HubReading) -> None:
     if not question.answer.set_running_or_notify_cancel():
         return
     try:

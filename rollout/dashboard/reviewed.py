@@ -51,7 +51,7 @@ def attributes(verb: str, kind: Kind, namespace: str) -> tuple[tuple[str, str], 
 
 
 @dataclass(frozen=True, slots=True)
-class _Session:
+class _LoginSession:
     """Somebody who has logged in, until it ends."""
 
     user: str
@@ -72,7 +72,7 @@ class ReviewedAuthority:
 
     def __init__(self, hub: Hub, open_as: OpenAs, clock: Clock) -> None:
         self._reviews, self._open_as, self._clock = Reviews(hub, clock), open_as, clock
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._sessions: OrderedDict[str, _LoginSession] = OrderedDict()
         self._lock = threading.Lock()
         self._asking = threading.BoundedSemaphore(_STRANGERS_AT_ONCE)
         self._secret = secrets.token_bytes(_SESSION_BYTES)
@@ -82,7 +82,7 @@ class ReviewedAuthority:
         if user is None:
             return None
         session = secrets.token_urlsafe(_SESSION_BYTES)
-        begun = _Session(user.name, token, self._clock.now() + LASTS)
+        begun = _LoginSession(user.name, token, self._clock.now() + LASTS)
         with self._lock:
             self._sessions[session] = begun
             mine = [key for key, each in self._sessions.items() if each.user == user.name]

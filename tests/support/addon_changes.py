@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from rollout.analysis.copies import Change, holding
+from rollout.analysis.copies import TrialChange, holding
 from rollout.analysis.full_run import FullRun
 from rollout.clock import VirtualClock
 from rollout.hub.base import EmbeddedHub
@@ -59,21 +59,21 @@ def rolled_out(objects: list[Obj]) -> tuple[MemoryHub, VirtualClock]:
     return hub, clock
 
 
-def patching(ref: Ref, changes: Obj) -> Change:
+def patching(ref: Ref, changes: Obj) -> TrialChange:
     def change(hub: EmbeddedHub) -> None:
         hub.patch(ref, changes)
 
     return change
 
 
-def deleting(ref: Ref) -> Change:
+def deleting(ref: Ref) -> TrialChange:
     def change(hub: EmbeddedHub) -> None:
         hub.delete(ref)
 
     return change
 
 
-def in_turn(*changes: Change) -> Change:
+def in_turn(*changes: TrialChange) -> TrialChange:
     def change(hub: EmbeddedHub) -> None:
         for each in changes:
             each(hub)
@@ -81,7 +81,7 @@ def in_turn(*changes: Change) -> Change:
     return change
 
 
-def annotated(**annotations: str) -> Change:
+def annotated(**annotations: str) -> TrialChange:
     return patching(CMA, {"metadata": {"annotations": annotations}})
 
 
@@ -90,12 +90,12 @@ def placed(*configs: str, **options: object) -> Obj:
     return installed_at("p", *map(refer, configs), strategy=strategy)
 
 
-def spec_of(document: Obj) -> Change:
+def spec_of(document: Obj) -> TrialChange:
     return patching(CMA, {"spec": document["spec"]})
 
 
 NEW_VALUE = storing([config(value="two")])
-CHANGES: dict[str, tuple[Change, list[str]]] = {
+CHANGES: dict[str, tuple[TrialChange, list[str]]] = {
     "a config edit": (NEW_VALUE, ["c0", "c1"]),
     "a config of one cluster's own": (storing([config("own", "x")]), ["c3"]),
     "both": (in_turn(NEW_VALUE, storing([config("own", "x")])), ["c0", "c1", "c3"]),

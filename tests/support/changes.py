@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from rollout.analysis.copies import Change
+from rollout.analysis.copies import TrialChange
 from rollout.errors import ConfigError, Gone
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import KINDS, WORKLOADS, Obj, ref_of
 from rollout.planning.documents import difference
 
 
-def storing(objects: Iterable[Obj]) -> Change:
+def storing(objects: Iterable[Obj]) -> TrialChange:
     """The change that makes stored objects say what these say, statuses included.
 
     What others set in their metadata stays; a workload's status is left to the engine.

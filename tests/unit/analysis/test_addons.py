@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from rollout.analysis.copies import Change, holding
+from rollout.analysis.copies import TrialChange, holding
 from rollout.analysis.forecast import Forecast, WorkloadPlan, forecast
 from rollout.analysis.full_run import FullRun
 from rollout.analysis.seals import fingerprint
@@ -262,7 +262,9 @@ def sealed(hub: MemoryHub) -> str:
         (lambda hub: None, True),
     ],
 )
-def test_a_plan_is_bound_to_what_addons_are_configured_with(change: Change, holds: bool) -> None:
+def test_a_plan_is_bound_to_what_addons_are_configured_with(
+    change: TrialChange, holds: bool
+) -> None:
     rig = four()
     before = sealed(rig.hub)
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollout.analysis.copies import Change
+from rollout.analysis.copies import TrialChange
 from rollout.analysis.forecast import forecast
 from rollout.errors import Gone
 from rollout.fleet.addons import AddOns
@@ -158,13 +158,13 @@ def test_every_history_ends_well_once_everything_is_there_and_well(
 
 
 @st.composite
-def changes(draw: st.DrawFn) -> Change:
+def changes(draw: st.DrawFn) -> TrialChange:
     """What a person could apply a file for."""
     value = draw(st.sampled_from(["a", "b", "c"]))
     own, has = Ref(MANAGED_CLUSTER_ADDON, f"{draw(which)}/{NAME}"), draw(st.booleans())
     written = config(value=value)
     shared = Ref(ADDON_DEPLOYMENT_CONFIG, "default/default")
-    ways: list[Change] = [
+    ways: list[TrialChange] = [
         storing([written]),
         storing([config("own", value)]),
         storing([written, config("own", value)]),
@@ -184,7 +184,7 @@ def _if_there(act: Callable[[], object]) -> None:
 @settings(max_examples=80, deadline=None)
 @given(st.lists(STEPS, max_size=12), changes())
 def test_after_every_history_a_change_touches_whom_it_is_planned_to_touch(
-    steps: list[tuple[Any, ...]], change: Change
+    steps: list[tuple[Any, ...]], change: TrialChange
 ) -> None:
     history = History()
     for step in steps:
