@@ -1,6 +1,7 @@
 """The package as syntax trees: its modules, functions and classes, each read once."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -9,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+_CAMEL_CASE = re.compile(r"_?[A-Z]\w*[a-z]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,14 @@ class Module:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.ClassDef):
                 yield node
+
+    def aliases(self) -> Iterator[str]:
+        """The names that it gives to types: those in CamelCase at its top, without type variables."""
+        for node in self.tree.body:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if not ast.unparse(node.value).startswith("TypeVar("):
+                    yield from filter(_CAMEL_CASE.fullmatch, map(ast.unparse, targets))
 
     def imports(self) -> set[str]:
         """What it imports, as dotted names of modules."""

@@ -54,8 +54,13 @@ def test_no_function_is_longer_than_a_page() -> None:
     assert found <= LONG_FUNCTIONS
 
 
-def test_a_class_name_stands_once_in_the_package() -> None:
-    found = Counter(each.name for module in modules() for each in module.classes())
+def test_a_name_of_a_class_or_type_alias_stands_once_in_the_package() -> None:
+    found = Counter(
+        name.lstrip("_")
+        for module in modules()
+        for name in (*(each.name for each in module.classes()), *module.aliases())
+    )
+    assert {"Engine", "EventSink", "StatusAnswer"} <= found.keys()
     assert {name for name, times in found.items() if times > 1} == set()
 
 
