@@ -30,6 +30,7 @@ from rollout.account.waits import (
 )
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.records import uid_of
+from rollout.model.cluster_reasons import AnyReason, ClusterReason, any_reason
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import Obj, key_of
 from rollout.model.waits import Reason
@@ -180,22 +181,20 @@ def _whole_wait(
     scope: "_AccountScope", state: WorkloadState, since: datetime | None, soonest: NextChange | None
 ) -> WaitAccount:
     """The wait of a workload as a whole."""
-    workload = scope.workload
+    workload, reason = scope.workload, any_reason(state.reason)
     if state.is_done:
-        return WaitAccount(state.reason, since, "")
+        return WaitAccount(reason, since, "")
     lives = [share.live for share in workload.shares.values()]
-    if state.reason in (Reason.ROLLING_OUT, Reason.WAITING):
-        return _rolling(lives, state.reason, since, soonest)
+    if reason in (Reason.ROLLING_OUT, Reason.WAITING):
+        return _rolling(lives, reason, since, soonest)
     until = None
-    if state.reason == Reason.MAX_FAILURES_EXCEEDED:
+    if reason is Reason.MAX_FAILURES_EXCEEDED:
         instants = [recovers(live) for live in lives]
         until = min((at for at in instants if at is not None), default=None)
     refused = []
-    if state.reason in _ENDED_BY_DELETING:
+    if reason in _ENDED_BY_DELETING:
         refused = refusals(scope.fleet, workload, scope.now)
-    return WaitAccount(
-        state.reason, since, unless_deleted(state.reason, state.message, refused), until
-    )
+    return WaitAccount(reason, since, unless_deleted(reason, state.message, refused), until)
 
 
 def _carrier(obj: Obj, reason: str) -> tuple[datetime | None, str]:
@@ -212,7 +211,10 @@ def _carrier(obj: Obj, reason: str) -> tuple[datetime | None, str]:
 
 
 def _rolling(
-    lives: Sequence[LiveRollout], reason: str, since: datetime | None, soonest: NextChange | None
+    lives: Sequence[LiveRollout],
+    reason: AnyReason,
+    since: datetime | None,
+    soonest: NextChange | None,
 ) -> WaitAccount:
     if any(live.last.touch for live in lives):
         return WaitAccount(reason, since, "the engine, to write to the clusters whose turn it is")
@@ -349,7 +351,7 @@ def _stage_wait(live: LiveRollout, report: StageReport) -> WaitAccount | None:
         due = live.next_due()
         until = due[0] if due else None
         return WaitAccount(
-            "InFlight", None, f"{report.in_flight} clusters in flight are done", until
+            ClusterReason.IN_FLIGHT, None, f"{report.in_flight} clusters in flight are done", until
         )
     if report.phases.get(Phase.WAITING):
         return block_wait(live, report)

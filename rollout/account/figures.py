@@ -69,7 +69,7 @@ def result(state: WorkloadState) -> str:
     ``✖ failed: MaxFailuresExceeded``.
     """
     sign = CODE_SIGNS[state.code]
-    if state.reason == "Deleting":
+    if state.reason == Reason.DELETING:
         return f"{sign} being deleted"
     if state.reason == Reason.ROLLED_BACK and (undone := _UNDONE.search(state.message)):
         return f"{sign} undone by {undone[1]}"

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from rollout.account.tree import ClusterAccount, GroupAccount
 from rollout.account.waits import WaitAccount, cluster_wait
+from rollout.model.cluster_reasons import ClusterReason
 from rollout.model.placement import Group
 from rollout.model.waits import Reason
 from rollout.rollouts.live import LiveRollout
@@ -79,7 +80,7 @@ def _group(
 
 
 LOST_WAIT = WaitAccount(
-    "Lost",
+    ClusterReason.LOST,
     None,
     "it comes back, a new revision is rolled out, or somebody skips it; until then it counts as failed",
 )

@@ -16,13 +16,16 @@ from rollout.account.interventions import GateAccount, Intervention, RollbackAcc
 from rollout.account.states import Code, StageState, WorkloadState, worst
 from rollout.account.waits import NextChange, WaitAccount
 from rollout.errors import ConfigError
+from rollout.model.cluster_reasons import ClusterReason
 from rollout.model.intents import PAST_CALENDARS
 from rollout.model.kinds import KINDS, Ref
 from rollout.model.waits import Reason
 from rollout.strategies.base import Phase
 
 TROUBLE = (Phase.FAILED, Phase.FAILING, Phase.LOST)
-USUAL_WAITS = frozenset({"", "Due", "InFlight", *(r for r in Reason if r.resolves_itself)})
+USUAL_WAITS = frozenset(
+    {"", ClusterReason.DUE, ClusterReason.IN_FLIGHT, *(r for r in Reason if r.resolves_itself)}
+)
 """Reasons of a stage that every rollout goes through by itself."""
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rollout.model.approvals import CLUSTER_GATE, Approval
+from rollout.model.cluster_reasons import AnyReason, ClusterReason, any_reason
 from rollout.model.waits import Reason, Scope, reason_of
 from rollout.rollouts.live import LiveRollout
 from rollout.strategies.base import Health, Phase, StageReport, Standing
@@ -17,13 +18,13 @@ from rollout.strategies.judge import Judgement, limit_of
 
 @dataclass(frozen=True, slots=True)
 class WaitAccount:
-    """One reason to wait, in one CamelCase word.
+    """One reason to wait.
 
     ``since`` is when it began (None: not known), ``ends`` a sentence on what would end it, ``until``
     the instant at which time alone does (None: never).
     """
 
-    reason: str
+    reason: AnyReason
     since: datetime | None
     ends: str
     until: datetime | None = None
@@ -55,7 +56,9 @@ def unless_deleted(reason: str, message: str, refused: Sequence[Approval]) -> st
     named = " and ".join(f"{each.name} ({each.delete_command})" for each in refused)
     whose = f"Approval {named} is" if len(refused) == 1 else f"Approvals {named} are"
     deleted = f"another revision is rolled out, or {whose} deleted"
-    return deleted if reason == "Rejected" else f"{deleted} and somebody retries: `rollout retry`"
+    return (
+        deleted if reason == Reason.REJECTED else f"{deleted} and somebody retries: `rollout retry`"
+    )
 
 
 def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> WaitAccount | None:
@@ -68,7 +71,7 @@ def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> 
     if judged.phase is Phase.SKIPPED:
         return None
     if judged.phase is Phase.HELD:
-        return WaitAccount("Held", None, remedy("Held"))
+        return WaitAccount(Reason.HELD, None, Reason.HELD.remedy)
     if judged.phase is Phase.UNRENDERED:
         wait = live.ledger.rollout.unrendered[cluster]
         return WaitAccount(wait.reason, None, remedy(wait.reason, wait.message), wait.until)
@@ -84,16 +87,16 @@ def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> 
     rejection = live.rejection(cluster)
     if rejection is not None:
         ends = f"the server accepts the write, which is tried again. Its last answer: {rejection.message}"
-        return WaitAccount("WriteRejected", standing.since, ends, rejection.retry_at)
+        return WaitAccount(ClusterReason.WRITE_REJECTED, standing.since, ends, rejection.retry_at)
     found = _touched(standing, judged)
-    if judged.phase is Phase.FAILED and judged.reason in _BY_DEADLINE:
+    if judged.phase is Phase.FAILED and found.reason in _BY_DEADLINE:
         is_by_ledger = live.ledger.judgement(cluster) == judged  # OCM counts deadlines otherwise
         limit = limit_of(standing.touched, live.ledger.rollout.timing) if is_by_ledger else None
         found = replace(found, since=limit)
     return _measured(live, cluster, found)
 
 
-_BY_DEADLINE = ("TimedOut", "Unreachable")
+_BY_DEADLINE = (ClusterReason.TIMED_OUT, ClusterReason.UNREACHABLE)
 """Reasons that begin when the deadline passes, however long the cluster has been as it is."""
 
 
@@ -105,19 +108,25 @@ def _taken_back(
     if step is None or standing is None:
         return None
     if cluster in live.ledger.rollout.held:
-        return WaitAccount("Held", None, remedy("Held")) if cluster in step.held else None
+        return WaitAccount(Reason.HELD, None, Reason.HELD.remedy) if cluster in step.held else None
     if live.head.gave(standing):
         ends = f"it has soaked on revision {standing.revision}, which it was given back, or failed there"
         under_way = judged.phase is Phase.OUTDATED
-        return WaitAccount("GoingBack", standing.touched, ends, judged.until) if under_way else None
+        return (
+            WaitAccount(ClusterReason.GOING_BACK, standing.touched, ends, judged.until)
+            if under_way
+            else None
+        )
     if not live.ledger.rollout.is_on_it(standing):
         return None
     if cluster in step.stuck:
         ends = "a fix is rolled out: no earlier revision soaked there that it could be given back"
-        return WaitAccount("NothingToGoBackTo", standing.since, ends)
+        return WaitAccount(ClusterReason.NOTHING_TO_GO_BACK_TO, standing.since, ends)
     target = dict(step.touch).get(cluster)
     if target is not None:
-        return WaitAccount("Due", standing.since, f"the engine gives it back revision {target}")
+        return WaitAccount(
+            ClusterReason.DUE, standing.since, f"the engine gives it back revision {target}"
+        )
     shut = live.closed.rollback.waits.get(cluster)
     if shut is not None and step.hold is None:
         return WaitAccount(
@@ -128,7 +137,7 @@ def _taken_back(
             step.hold.reason, standing.since, remedy(step.hold.reason, step.hold.message)
         )
     ends = f"its turn comes to go back: at most {step.limit} are on their way at once"
-    return WaitAccount(judged.reason or "RollingBack", standing.since, ends)
+    return WaitAccount(any_reason(judged.reason or Reason.ROLLING_BACK), standing.since, ends)
 
 
 def _in_line(
@@ -140,14 +149,18 @@ def _in_line(
 ) -> WaitAccount:
     since = standing.touched if standing is not None and judged.phase is Phase.OUTDATED else None
     if cluster in live.last.touch:
-        return WaitAccount("Due", since, "the engine writes to it: it is this cluster's turn")
+        return WaitAccount(
+            ClusterReason.DUE, since, "the engine writes to it: it is this cluster's turn"
+        )
     if cluster in live.ledger.rollout.held:
-        return WaitAccount("Held", since, remedy("Held"))
+        return WaitAccount(Reason.HELD, since, Reason.HELD.remedy)
     shut = live.closed.touch.waits.get(cluster)
     if shut is not None and live.last.hold is None and live.last.halt is None:
         return WaitAccount(shut.reason, since, remedy(shut.reason, shut.message), shut.until)
     if stage is None:
-        return WaitAccount("NotStaged", since, "the strategy gives it a place in a stage")
+        return WaitAccount(
+            ClusterReason.NOT_STAGED, since, "the strategy gives it a place in a stage"
+        )
     return block_wait(live, stage, since)
 
 
@@ -157,10 +170,10 @@ def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = N
         return _shut_wait(live, stage.blocked, since)
     stopped = live.last.hold or live.last.halt
     match stage.blocked:
-        case "WaitingForStage":
+        case Reason.WAITING_FOR_STAGE:
             before = _unpassed(live, stage)
             return WaitAccount(stage.blocked, since, f"{before} passes")
-        case "SlotsFull":
+        case Reason.SLOTS_FULL:
             ends = {
                 0: "the clusters that are written to now are done",
                 1: "the cluster in flight there is done",
@@ -168,15 +181,15 @@ def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = N
             if stage.limit < stage.members:
                 ends += f" (at most {stage.limit} at a time)"
             return WaitAccount(stage.blocked, since, ends, _soonest(live))
-        case "FailureTolerance":
+        case Reason.FAILURE_TOLERANCE:
             ends = "clusters in flight succeed: one more failure could exceed the budget"
             return WaitAccount(stage.blocked, since, ends, _soonest(live))
         case None:
-            return WaitAccount("Due", since, "the engine writes to the next clusters")
+            return WaitAccount(ClusterReason.DUE, since, "the engine writes to the next clusters")
         case blocked:
             stopped = stopped or live.last.gate
             text = stopped.message if stopped is not None else ""
-            recovery = recovers(live) if blocked == "MaxFailuresExceeded" else None
+            recovery = recovers(live) if blocked is Reason.MAX_FAILURES_EXCEEDED else None
             return WaitAccount(blocked, since, remedy(blocked, text), recovery)
 
 
@@ -238,7 +251,7 @@ def recovers(live: LiveRollout) -> datetime | None:
     return min(instants, default=None)
 
 
-_UNMEASURED: Mapping[str, str] = {
+_UNMEASURED: Mapping[AnyReason, str] = {
     Reason.ANALYSIS_RUNNING: "its analysis is Successful",
     Reason.METRIC_UNREACHABLE: "the provider of the metric answers again, or somebody approves it "
     "(`rollout approve --gate cluster/{cluster}`) or skips it (`rollout skip`)",
@@ -263,7 +276,7 @@ def unmeasured_wait(live: LiveRollout) -> str:
     if live.ledger.rollout.timing.measured is None:
         return ""
     for cluster in sorted(live.ledger.standings):
-        reason = live.judgement(cluster).reason if cluster in live.ledger else ""
+        reason = any_reason(live.judgement(cluster).reason if cluster in live.ledger else "")
         if reason in _UNMEASURED:
             return f"{reason} of {cluster}: {_UNMEASURED[reason].format(cluster=cluster)}"
     return ""
@@ -279,35 +292,40 @@ def _measured(live: LiveRollout, cluster: str, wait: WaitAccount) -> WaitAccount
 
 def _touched(standing: Standing, judged: Judgement) -> WaitAccount:
     until, since = judged.until, standing.since or standing.touched
+    reason = any_reason(judged.reason)
     match judged.phase:
-        case Phase.SOAKING if judged.reason:
-            ends = _UNMEASURED.get(judged.reason, "").format(cluster=standing.cluster)
-            return WaitAccount(judged.reason, since, ends)
+        case Phase.SOAKING if reason:
+            ends = _UNMEASURED.get(reason, "").format(cluster=standing.cluster)
+            return WaitAccount(reason, since, ends)
         case Phase.SOAKING:
-            return WaitAccount("Soaking", since, "it has been well for minSuccessTime", until)
+            return WaitAccount(
+                ClusterReason.SOAKING, since, "it has been well for minSuccessTime", until
+            )
         case Phase.FAILING:
             ends = "it recovers and soaks; else it has failed for good when its deadline passes"
-            return WaitAccount(judged.reason, since, ends, until)
+            return WaitAccount(reason, since, ends, until)
         case Phase.FAILED if until is not None:
             return WaitAccount(
-                judged.reason, since, "it is well again, and has been for long enough", until
+                reason, since, "it is well again, and has been for long enough", until
             )
-        case Phase.FAILED if judged.reason == Reason.ANALYSIS_FAILED:
+        case Phase.FAILED if reason is Reason.ANALYSIS_FAILED:
             ends = (
                 "a fix is rolled out, or somebody skips it (`rollout skip`) or has it tried again "
                 "(`rollout retry`)"
             )
-            return WaitAccount(judged.reason, since, ends)
+            return WaitAccount(reason, since, ends)
         case Phase.FAILED:
             ends = (
                 "it recovers and soaks, a fix is rolled out, or somebody skips it (`rollout skip`) "
                 "or has it tried again (`rollout retry`)"
             )
-            return WaitAccount(judged.reason, since, ends)
-    if judged.reason:
+            return WaitAccount(reason, since, ends)
+    if reason:
         ends = "it recovers; else it counts as a failure, against the budget, from then on"
-        return WaitAccount(judged.reason, since, ends, until)
+        return WaitAccount(reason, since, ends, until)
     late = "; else it has timed out" if until is not None else "; there is no progressDeadline"
-    if standing.health.value == "Silent":
-        return WaitAccount("NotAcknowledged", standing.touched, f"its agent answers{late}", until)
-    return WaitAccount("Progressing", since, f"its agent reports success{late}", until)
+    if standing.health is Health.SILENT:
+        return WaitAccount(
+            ClusterReason.NOT_ACKNOWLEDGED, standing.touched, f"its agent answers{late}", until
+        )
+    return WaitAccount(ClusterReason.PROGRESSING, since, f"its agent reports success{late}", until)

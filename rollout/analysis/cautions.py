@@ -34,7 +34,7 @@ def hold_of(
     where it is not stored yet, nobody could look at its conditions.
     """
     hold = share.hold or share.live.last.hold
-    if hold is None or hold.reason != "NotDecided":
+    if hold is None or hold.reason is not Reason.NOT_DECIDED:
         return hold
     name = share.live.placement
     key = name if "/" in name else f"{workload.ref.namespace}/{name}"

@@ -30,6 +30,7 @@ from rollout.account.tree import (
 )
 from rollout.account.words import age, away_words, harmless, many, stopwatch
 from rollout.cli.text import in_ascii
+from rollout.model.cluster_reasons import ClusterReason
 from rollout.strategies.base import Phase
 
 T = TypeVar("T")
@@ -245,7 +246,11 @@ def _cluster_info(cluster: ClusterAccount, now: datetime) -> str:
     wait = cluster.wait
     if wait is None:
         return ""
-    is_plain = wait.reason in (cluster.phase.value, "Soaking", "Progressing")
+    is_plain = wait.reason in (
+        cluster.phase.value,
+        ClusterReason.SOAKING,
+        ClusterReason.PROGRESSING,
+    )
     lasts = wait.lasts(now)
     held = f"for {age(lasts)}" if lasts is not None else ""
     told = " ".join(part for part in ("" if is_plain else wait.reason, held) if part)

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from rollout.model import names
 from rollout.model.addon import AddOn, Configs
+from rollout.model.cluster_reasons import ClusterReason
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import Obj, Ref
 from rollout.model.waits import Reason, Wait
@@ -21,7 +22,7 @@ from rollout.rollouts.facts import Decided
 from rollout.rollouts.holds import missing_news
 from rollout.strategies.base import NOTHING_CLOSED, Closed, Phase, Step
 
-_TIMED_OUT = ("TimedOut", "Unreachable")
+_TIMED_OUT = (ClusterReason.TIMED_OUT, ClusterReason.UNREACHABLE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from rollout.model.addon import (
     Reference,
     by_resource,
 )
+from rollout.model.cluster_reasons import AnyReason, ClusterReason, any_reason
 from rollout.model.conditions import Condition
 from rollout.model.kinds import Obj
 from rollout.strategies.base import Health
@@ -244,20 +245,20 @@ def read_health(addon: ClusterAddOn, *, gate: bool) -> Report:
         return Report(Health.SUCCEEDED)
     if is_applied(addon) and message not in (NOT_READY, MISMATCH, NO_WORKS):
         if degraded is not None and degraded.is_true:
-            return _failed(addon, "Degraded")
+            return _failed(addon, ClusterReason.DEGRADED)
         return _gated(addon) if gate else Report(Health.SUCCEEDED, token=_token(addon))
     if reason in ("Failed", "ConfigurationUnsupported"):
-        return _failed(addon, reason)
+        return _failed(addon, any_reason(reason))
     rendered = addon.conditions.get(names.RENDERED)
     if rendered is not None and _is_unrenderable(addon, rendered):
-        return _failed(addon, rendered.reason)
+        return _failed(addon, any_reason(rendered.reason))
     if reason != "Progressing" or message in (MISMATCH, NO_WORKS):
         return Report(Health.SILENT)
     applied = addon.conditions.get(names.MANIFEST_APPLIED)
     if applied is not None and applied.status == "False" and applied.reason in _APPLY_FAILURES:
-        return _failed(addon, "ApplyFailed")
+        return _failed(addon, ClusterReason.APPLY_FAILED)
     if degraded is not None and degraded.is_true:
-        return _failed(addon, "Degraded")
+        return _failed(addon, ClusterReason.DEGRADED)
     return Report(Health.PROGRESSING)
 
 
@@ -273,12 +274,12 @@ def _gated(addon: ClusterAddOn) -> Report:
     if available is None or available.status == "Unknown":
         return Report(Health.PROGRESSING)
     if not available.is_true:
-        return _failed(addon, "Unavailable")
+        return _failed(addon, ClusterReason.UNAVAILABLE)
     return Report(Health.SUCCEEDED, token=_token(addon))
 
 
-def _failed(addon: ClusterAddOn, reason: str) -> Report:
-    return Report(Health.FAILED, reason, _token(addon))
+def _failed(addon: ClusterAddOn, reason: AnyReason) -> Report:
+    return Report(Health.FAILED, str(reason), _token(addon))
 
 
 def _token(addon: ClusterAddOn) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rollout.model.cluster_reasons import ClusterReason
 from rollout.rollouts.head import Rollback
 from rollout.rollouts.observations import Observation, is_broken, rebuilt, silenced, stand
 from rollout.rollouts.rejections import RefusedWrite, refusal
@@ -279,7 +280,9 @@ def _refused(line: Line, event: Refused, course: Course, now: datetime) -> Line:
         return line  # it carries that already: what was refused says only when, or how often
     if known.health is Health.FAILED or known.verdict is Verdict.SOAKED:
         return line
-    failed = replace(known, health=Health.FAILED, since=now, reason="WriteRejected")
+    failed = replace(
+        known, health=Health.FAILED, since=now, reason=ClusterReason.WRITE_REJECTED.value
+    )
     return replace(line, standing=failed)
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rollout.model.cluster_reasons import ClusterReason
 from rollout.strategies.base import Health, Standing, Verdict
 from rollout.strategies.ocm_step import Reported
 
@@ -93,7 +94,7 @@ def _silent(standing: Standing, now: datetime) -> Standing:
     """What the cluster carries says nothing of what it is supposed to carry."""
     if standing.health is Health.SILENT or standing.verdict is Verdict.SOAKED:
         return standing
-    if standing.reason == "WriteRejected" and standing.health is Health.FAILED:
+    if standing.reason == ClusterReason.WRITE_REJECTED and standing.health is Health.FAILED:
         return standing
     return silenced(standing, now)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from rollout.model.analyses import AnalysisPhase
+from rollout.model.cluster_reasons import ClusterReason
 from rollout.model.instants import rfc3339_micro
 from rollout.model.waits import Reason
 from rollout.strategies.base import Health, Phase, Settled, Standing, Timing, Verdict
@@ -125,11 +126,14 @@ def _succeeded(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     limit = limit_of(standing.touched, timing)
     heard = min(since, now)  # while news is missing, one that is heard late may have come in time
     if limit is not None and heard > limit:
-        return Judgement(Phase.FAILED, until, "TimedOut")
+        return Judgement(Phase.FAILED, until, TIMED_OUT)
     return Judgement(Phase.SOAKING, until, reason)
 
 
 ANALYSIS_FAILED = Reason.ANALYSIS_FAILED.value
+DEGRADED = ClusterReason.DEGRADED.value
+TIMED_OUT = ClusterReason.TIMED_OUT.value
+UNREACHABLE = ClusterReason.UNREACHABLE.value
 _UNMEASURED = {
     AnalysisPhase.RUNNING: Reason.ANALYSIS_RUNNING.value,
     AnalysisPhase.INCONCLUSIVE: Reason.ANALYSIS_INCONCLUSIVE.value,
@@ -164,7 +168,7 @@ def attempt_of(standing: Standing) -> str:
 
 def _failed(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     """A failure counts after its grace; it is final then, or at the deadline where there is one."""
-    reason = standing.reason or "Degraded"
+    reason = standing.reason or DEGRADED
     if standing.verdict is Verdict.FAILED:
         return Judgement(Phase.FAILED, None, reason)
     limit = limit_of(standing.touched, timing)
@@ -191,7 +195,7 @@ def _unfinished(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     limit = limit_of(standing.touched, timing)
     if limit is not None and limit <= now:
         silent = standing.health is Health.SILENT
-        return Judgement(Phase.FAILED, None, "Unreachable" if silent else "TimedOut")
+        return Judgement(Phase.FAILED, None, UNREACHABLE if silent else TIMED_OUT)
     return Judgement(Phase.PROGRESSING, limit, standing.reason)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from rollout.model.cluster_reasons import ClusterReason
 from rollout.model.placement import Group
 from rollout.model.waits import Reason, Wait
 from rollout.strategies.base import NOTHING_SHUT, Phase, Shut, StageReport, Step
@@ -205,11 +206,11 @@ def _judged(reported: Mapping[str, Reported], answer: Answer) -> dict[str, Judge
         record = in_flight.get(cluster)
         until = record.recheck_at if record else None
         if cluster in late:
-            judged[cluster] = Judgement(Phase.FAILED, None, "TimedOut")
+            judged[cluster] = Judgement(Phase.FAILED, None, ClusterReason.TIMED_OUT.value)
         elif status is Status.SUCCEEDED:
             judged[cluster] = Judgement(Phase.SOAKING if record else Phase.SOAKED, until)
         elif status is Status.FAILED:
-            judged[cluster] = Judgement(Phase.FAILING, until, "Failed")
+            judged[cluster] = Judgement(Phase.FAILING, until, ClusterReason.FAILED.value)
         else:
             judged[cluster] = Judgement(Phase.PROGRESSING, until)
     return judged

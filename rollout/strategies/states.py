@@ -24,6 +24,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rollout.model import names
+from rollout.model.cluster_reasons import ClusterReason
 from rollout.model.conditions import Condition
 from rollout.model.work import Work
 from rollout.strategies.base import Health
@@ -44,16 +45,16 @@ def read_report(work: Work, rules: frozenset[str]) -> Report:
     applied = _current(work.conditions, names.APPLIED, work.generation)
     if applied is None or applied.status == "Unknown":
         if _is_frozen(work):
-            return Report(Health.FAILED, "CompletedWorkFrozen")
+            return Report(Health.FAILED, ClusterReason.COMPLETED_WORK_FROZEN.value)
         return Report(Health.SILENT)
     if not applied.is_true:
-        return Report(Health.FAILED, "ApplyFailed", token_of(applied))
+        return Report(Health.FAILED, ClusterReason.APPLY_FAILED.value, token_of(applied))
     if names.DEGRADED in rules:
         degraded = _current(work.conditions, names.DEGRADED, work.generation)
         if degraded is None:
             return Report(Health.PROGRESSING)
         if degraded.is_true:
-            return Report(Health.FAILED, "Degraded", token_of(degraded, applied))
+            return Report(Health.FAILED, ClusterReason.DEGRADED.value, token_of(degraded, applied))
     judged_by = names.PROGRESSING if names.PROGRESSING in rules else names.AVAILABLE
     condition = _current(work.conditions, judged_by, work.generation)
     if condition is None:

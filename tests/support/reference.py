@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from rollout.api.crds import schema_of
 from rollout.api.models import MODELS
 from rollout.cli.main import _COMMANDS, cli
+from rollout.model.cluster_reasons import ClusterReason
 from rollout.model.kinds import KINDS, Obj
 from rollout.model.waits import Reason
 from rollout.runtime.metrics import ControllerFigures, Metrics
@@ -263,6 +264,10 @@ def _names() -> Iterator[str]:
         for reason in sorted(Reason)
     ]
     yield from _table(("reason", "concerns", "exit code", "what ends it"), rows)
+    yield "### Of single clusters\n"
+    yield "What a cluster waits for, or how it failed: in `-o json` and on its page.\n"
+    told = [(f"`{reason}`", reason.meaning) for reason in sorted(ClusterReason)]
+    yield from _table(("reason", "what it says"), told)
     yield "### Of conditions and clusters\n"
     said = [(f"`{reason}`", text) for reason, text in sorted(words.REASONS.items())]
     yield from _table(("reason", "what it says"), said)

@@ -24,6 +24,7 @@ from rollout.account.tree import (
 )
 from rollout.account.waits import NextChange, WaitAccount
 from rollout.cli.main import cli
+from rollout.model.cluster_reasons import any_reason
 from rollout.model.kinds import Obj
 from rollout.model.waits import reason_of
 from rollout.sim.local import RunResult
@@ -159,7 +160,7 @@ def stage(
         budget=budget,
         failures=report.failures,
         passed=passed,
-        wait=WaitAccount(blocked, None, "") if blocked else None,
+        wait=WaitAccount(any_reason(blocked), None, "") if blocked else None,
     )
 
 
@@ -197,7 +198,7 @@ def account(
         message=state.message,
         condition="",
         done=state.is_done,
-        wait=WaitAccount(state.reason, since, ""),
+        wait=WaitAccount(any_reason(state.reason), since, ""),
         next=change,
         finish=None,
         members=sum(each.members for each in stages),

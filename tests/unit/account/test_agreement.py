@@ -12,7 +12,7 @@ import pytest
 from rollout.account.build import fleet_account
 from rollout.account.figures import CODE_SIGNS, SIGNS, STATE_SIGNS, status_line
 from rollout.account.states import Code, state_of
-from rollout.account.tree import ClusterAccount, GroupAccount, WorkloadAccount
+from rollout.account.tree import TROUBLE, ClusterAccount, GroupAccount, WorkloadAccount
 from rollout.account.waits import WaitAccount
 from rollout.account.wire import as_json
 from rollout.analysis.clusters import explain_cluster
@@ -22,6 +22,7 @@ from rollout.cli.picture import fleet_picture, workload_picture
 from rollout.cli.screen import stage_line
 from rollout.cli.status import list_lines
 from rollout.dashboard.render import environment
+from rollout.model.cluster_reasons import ClusterReason, any_reason
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.waits import Reason, Scope
 from rollout.sim.drives import Jump
@@ -177,20 +178,39 @@ def test_the_next_instant_is_the_same_in_every_view() -> None:
     assert one.kind == REPLICA_SET.name
 
 
-OF_CLUSTERS = [reason for reason in Reason if reason.scope is Scope.CLUSTER]
+R = ClusterReason
+STANDS_IN: dict[Reason | ClusterReason, Phase] = {
+    **dict.fromkeys((R.DUE, R.NOT_STAGED), Phase.WAITING),
+    R.GOING_BACK: Phase.OUTDATED,
+    R.SOAKING: Phase.SOAKING,
+    **dict.fromkeys((R.NOT_ACKNOWLEDGED, R.PROGRESSING, R.IN_FLIGHT), Phase.PROGRESSING),
+    **dict.fromkeys((R.DEGRADED, R.UNAVAILABLE, R.APPLY_FAILED), Phase.FAILING),
+    R.LOST: Phase.LOST,
+    **dict.fromkeys((R.TIMED_OUT, R.UNREACHABLE, R.WRITE_REJECTED, R.FAILED), Phase.FAILED),
+    **dict.fromkeys((R.NOTHING_TO_GO_BACK_TO, R.COMPLETED_WORK_FROZEN), Phase.FAILED),
+    **{reason: Phase.FAILED for reason in Reason if reason.scope is Scope.CLUSTER},
+}
+"""Each reason of a single cluster, and a phase that a cluster of this reason is in."""
 
 
-@pytest.mark.parametrize("reason", OF_CLUSTERS, ids=str)
+def test_no_reason_of_a_cluster_is_left_out_and_none_is_a_reason_of_something_else_too() -> None:
+    assert [reason for reason in ClusterReason if reason not in STANDS_IN] == []
+    assert [reason for reason in ClusterReason if any_reason(reason.value) is not reason] == []
+
+
+@pytest.mark.parametrize("reason", STANDS_IN, ids=str)
 def test_a_reason_of_one_cluster_is_the_same_word_in_every_view_that_names_it(
-    reason: Reason,
+    reason: Reason | ClusterReason,
 ) -> None:
-    failed = ClusterAccount("c1", Phase.FAILED, WaitAccount(reason, None, "somebody acts"))
-    group = GroupAccount("canary", 1, {Phase.FAILED: 1}, (failed,))
-    shown = replace(stage("the rest", 1, {"Failed": 1}), groups=(group,))
+    phase = STANDS_IN[reason]
+    one_cluster = ClusterAccount("c1", phase, WaitAccount(reason, None, "somebody acts"))
+    group = GroupAccount("canary", 1, {phase: 1}, (one_cluster,))
+    shown = replace(stage("the rest", 1, {phase.value: 1}), groups=(group,))
     one = account(standing(condition("Progressing", "False", "RolloutHalted")), shown)
 
     tree, _, explained = views(one, T0)
     said = as_json(one)["placements"][0]["stages"][0]["groups"][0]["clusters"][0]
-    for text in (tree, explained, json.dumps(said)):
+    shows = (tree, json.dumps(said), *([explained] if phase in TROUBLE else []))
+    for text in shows:
         assert "c1" in text
         assert reason in text

@@ -11,6 +11,7 @@ from rollout.cli.explain import cluster_lines, placement_lines
 from rollout.clock import SystemClock
 from rollout.hub.base import StateKey
 from rollout.hub.sqlite import SqliteHub
+from rollout.model.cluster_reasons import ClusterReason
 from rollout.model.kinds import KINDS, REPLICA_SET, ref_of
 from rollout.strategies.base import Phase
 from tests.support.halted import ran
@@ -275,7 +276,9 @@ def test_the_json_of_a_rollout_has_the_reason_the_stages_and_the_troubled(state:
 
 
 def test_a_wait_that_time_ends_says_when() -> None:
-    wait = WaitAccount("Soaking", T0 - MIN, "it has been well for minSuccessTime", T0 + 4 * MIN)
+    wait = WaitAccount(
+        ClusterReason.SOAKING, T0 - MIN, "it has been well for minSuccessTime", T0 + 4 * MIN
+    )
     share = ClusterShare(
         kind=REPLICA_SET.name,
         workload="default/web",

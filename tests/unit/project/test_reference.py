@@ -9,6 +9,7 @@ import click
 import pytest
 
 from rollout.cli.main import _COMMANDS, cli
+from rollout.model.cluster_reasons import ClusterReason
 from rollout.model.kinds import KINDS
 from rollout.model.waits import Reason
 from rollout.settings import Settings
@@ -46,10 +47,11 @@ NO_REASONS = {
     *("CustomResourceDefinition", "DaemonSet", "ReplicaSet", "RoleBinding", "StatefulSet"),
     *("DesiredNumberScheduled", "JobComplete", "NumberReady", "PodPhase", "ReadyReplicas"),
     *("DoesNotExist", "NeverMeasured", "NotIn", "ResourceAllocatable", "TimeOut", "ToApply"),
+    "ReportedWord",
     *("ManagedClusterSetCreated", "ManagedClusterSetSpecRollbacked"),
 }
 """CamelCase words of these packages that are no reasons: kinds and feedback values of Kubernetes, operators,
-words within OCM's rules, and the ends of reasons that begin with the name of a set."""
+words within OCM's rules, a type, and the ends of reasons that begin with the name of a set."""
 
 
 @pytest.mark.parametrize("name", reference.pages())
@@ -76,7 +78,8 @@ def test_every_command_setting_and_reason_has_its_entry() -> None:
     assert [
         n for n in Settings.model_fields if f"`ROLLOUT_{n.upper()}`" not in found["settings.md"]
     ] == []
-    assert [reason for reason in Reason if f"| `{reason}` |" not in found["names.md"]] == []
+    reasons = (*Reason, *ClusterReason)
+    assert [each for each in reasons if f"| `{each}` |" not in found["names.md"]] == []
 
 
 def options(command: click.Command, name: str) -> Iterator[tuple[str, click.Option]]:
