@@ -16,7 +16,7 @@ from rollout.model.waits import Reason, Wait
 from rollout.model.writes import Delete, PatchStatus, Touch
 from rollout.planning.addons_install import (
     addon_ref,
-    disowned_notes,
+    disowned_addons,
     new_addon,
     owned,
     uninstalls,
@@ -148,7 +148,7 @@ class _AddOnPass(Pass):
             found += self._restored(share, key)
         found += self._installs()
         own = owned(self.workload, self.addon, self._touched, self._owned)
-        self.notes += disowned_notes(self.workload, self.addon, own)
+        self.notes += disowned_addons(self.workload, self.addon, own)
         return found + own
 
     def _pages(self) -> tuple[list[Write], list[Write]]:

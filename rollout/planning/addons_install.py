@@ -13,7 +13,8 @@ from rollout.model.addon import AddOn, ClusterAddOn
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, Obj, Ref
 from rollout.model.ownership import owned_by
 from rollout.model.writes import Create, Delete, Patch, Touch
-from rollout.planning.plan import Note, Write, touch_of
+from rollout.planning.notes import disowned_notes
+from rollout.planning.plan import Note, Write
 from rollout.planning.removals import NONE, Removals, brake
 from rollout.planning.views import AddOnView
 from rollout.rollouts.addon_workload import AddOnWorkload
@@ -67,22 +68,21 @@ def owned(workload: AddOnWorkload, addon: AddOn, busy: set[str], in_order: set[s
     return found
 
 
-def disowned_notes(workload: AddOnWorkload, addon: AddOn, writes: Iterable[Write]) -> list[Note]:
+def disowned_addons(workload: AddOnWorkload, addon: AddOn, writes: Iterable[Write]) -> list[Note]:
     """Notes on ManagedClusterAddOns that lost their owner or their mark, where a write puts it back (S18).
 
     One that the add-on did not install gets its owner without a note.
     """
-    clusters = [touch.cluster for write in writes if (touch := touch_of(write)) is not None]
-    return [
-        Note(
-            workload.ref,
-            "AddOnRepaired",
-            f"the ManagedClusterAddOn of cluster {cluster} had lost its owner or its mark; it is put back",
-            warning=True,
-        )
-        for cluster in clusters
-        if (installed := workload.installed(cluster)) and _is_disowned(workload, addon, installed)
-    ]
+
+    def is_disowned(cluster: str) -> bool:
+        installed = workload.installed(cluster)
+        return installed is not None and _is_disowned(workload, addon, installed)
+
+    text = (
+        "the ManagedClusterAddOn of cluster {cluster} had lost its owner or its mark; it is put"
+        " back"
+    )
+    return disowned_notes(workload.ref, writes, is_disowned, reason="AddOnRepaired", text=text)
 
 
 def _is_disowned(workload: AddOnWorkload, addon: AddOn, installed: ClusterAddOn) -> bool:

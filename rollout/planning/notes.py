@@ -168,19 +168,32 @@ def edited_note(ref: Ref, revision: Ref, there: Occupant | None) -> Note:
     return Note(ref, "RevisionRepaired", f"{text}; it is written again from memory", warning=True)
 
 
-def disowned_notes(workload: ReplicaSetWorkload, writes: Iterable[Write]) -> list[Note]:
-    """Notes on works that say they are not of this workload, where a write puts that right (S18)."""
+def disowned_notes(
+    ref: Ref, writes: Iterable[Write], is_disowned: Callable[[str], bool], *, reason: str, text: str
+) -> list[Note]:
+    """Notes on what somebody took away from the workload, where a write puts that right (S18).
+
+    Args:
+        is_disowned: whether that is so of what the cluster of this name has.
+        text: the message; ``{cluster}`` stands for the name.
+    """
     clusters = [touch.cluster for write in writes if (touch := touch_of(write)) is not None]
     return [
-        Note(
-            workload.ref,
-            "WorkRepaired",
-            f"the work of cluster {cluster} named another owner, or none; it is put right",
-            warning=True,
-        )
+        Note(ref, reason, text.format(cluster=cluster), warning=True)
         for cluster in clusters
-        if (work := workload.work(cluster)) and names_another_owner(work, workload.ref.key)
+        if is_disowned(cluster)
     ]
+
+
+def disowned_works(workload: ReplicaSetWorkload, writes: Iterable[Write]) -> list[Note]:
+    """Notes on works that say they are not of this workload, where a write puts that right."""
+
+    def is_disowned(cluster: str) -> bool:
+        work = workload.work(cluster)
+        return work is not None and names_another_owner(work, workload.ref.key)
+
+    text = "the work of cluster {cluster} named another owner, or none; it is put right"
+    return disowned_notes(workload.ref, writes, is_disowned, reason="WorkRepaired", text=text)
 
 
 def told_as(reason: str) -> tuple[str, bool]:

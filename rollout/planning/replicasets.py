@@ -27,7 +27,7 @@ from rollout.planning.documents import (
 from rollout.planning.history import history, outdated, to_keep, way_cleared
 from rollout.planning.notes import (
     cleared_notes,
-    disowned_notes,
+    disowned_works,
     failing,
     fault_on,
     repair_notes,
@@ -191,7 +191,7 @@ class _ReplicaSetPass(Pass):
             works += self._restored(share, name, gone_back.union(steps[name].touch))
         written = {write.ref for write in works}
         works += [write for write in self._relabelled() if write.ref not in written]
-        self.notes += disowned_notes(self.workload, works)
+        self.notes += disowned_works(self.workload, works)
         return works
 
     def _due(self, status: PatchStatus | None) -> PatchStatus | None:
