@@ -9,6 +9,7 @@ from rollout.analysis.snapshot import Snapshot
 from rollout.model import names
 from rollout.model.intents import RollbackMode
 from rollout.model.waits import Reason, Wait
+from rollout.model.wording import first_of
 from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.share import PlacementShare
 from rollout.rollouts.workload import Workload
@@ -115,9 +116,8 @@ def _left_out(share: PlacementShare) -> Iterator[str]:
     members = {cluster for stage in stages for g in stage.groups for cluster in g.clusters}
     skipped = sorted(rollout.skipped & members)
     if skipped:
-        more = f" and {len(skipped) - _MOST} more" if len(skipped) > _MOST else ""
-        named = ", ".join(skipped[:_MOST])
-        yield f"skipped for this revision, and so a member of no stage: {named}{more}"
+        named = first_of(skipped, _MOST)
+        yield f"skipped for this revision, and so a member of no stage: {named}"
 
 
 _MOST = 10

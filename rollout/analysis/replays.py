@@ -16,6 +16,7 @@ from rollout.account.build import stage_account
 from rollout.account.tree import StageAccount
 from rollout.errors import ConfigError
 from rollout.model.kinds import KINDS, Ref
+from rollout.model.wording import first_of
 from rollout.rollouts.line import Line
 from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.record import Record
@@ -170,11 +171,11 @@ def decision_line(line: DecisionLine) -> str:
     """``touch c01, c02, c03 and 7 more; stage canary passes``: what a decision said to do."""
     if line.retreat is not None:
         back = [cluster for cluster, _ in line.retreat.touch]
-        return f"give back {_named(back)}" if back else "give back nobody now"
+        return f"give back {first_of(back, MOST_NAMED)}" if back else "give back nobody now"
     if line.step is None:
         return ""
     step = line.step
-    parts = [f"touch {_named(step.touch)}"] if step.touch else []
+    parts = [f"touch {first_of(step.touch, MOST_NAMED)}"] if step.touch else []
     parts += [f"stage {key} passes" for key in step.passed]
     parts += [f"gate {key} opens" for key in step.opened]
     parts += [
@@ -184,8 +185,3 @@ def decision_line(line: DecisionLine) -> str:
         if wait is not None:
             parts.append(f"{wait.reason}: {wait.message}")
     return "; ".join(parts) or ("all is done" if step.complete else "touch nobody now")
-
-
-def _named(clusters: tuple[str, ...] | list[str]) -> str:
-    more = len(clusters) - MOST_NAMED
-    return ", ".join(clusters[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -22,6 +22,7 @@ from rollout.model.kinds import (
     Obj,
     key_of,
 )
+from rollout.model.wording import first_of
 from rollout.rollouts.record import CLUSTERS, HEAD
 
 OURS = "rollout"
@@ -211,14 +212,14 @@ def check_records(send: Send) -> Iterator[CheckResult]:
         yield CheckResult(
             "records",
             Level.PROBLEM,
-            f"cannot be read: {_few(bad)}",
+            f"cannot be read: {first_of(sorted(bad), 5)}",
             "delete these RolloutRecords: the records are rebuilt from the works, soaks start again",
         )
     if left:
         yield CheckResult(
             "records",
             Level.NOTE,
-            f"of workloads that are gone: {_few(left)}",
+            f"of workloads that are gone: {first_of(sorted(left), 5)}",
             "they can be deleted; a garbage collector does so where there is one",
         )
     if not bad:
@@ -246,7 +247,3 @@ def _is_readable(data: Mapping[str, object]) -> bool:
         except ValueError:
             return False
     return CLUSTERS in data or HEAD in data
-
-
-def _few(found: list[str]) -> str:
-    return ", ".join(sorted(found)[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")

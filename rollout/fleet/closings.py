@@ -20,6 +20,7 @@ from rollout.calendars.zones import find_zone
 from rollout.model.kinds import CALENDAR, CLUSTER_CALENDAR, Obj, Ref
 from rollout.model.problems import Problem
 from rollout.model.waits import Reason, Wait
+from rollout.model.wording import first_of
 from rollout.strategies.base import NOTHING_SHUT, Shut
 
 Span = tuple[datetime, datetime]
@@ -259,8 +260,7 @@ def _closed(zoned: Sequence[Zoned], opening: Opening) -> Wait:
     change = change_text(opening, zone)
     if opening.until is None and len(zoned) > 1:
         others = [str(_ref(calendar)) for calendar, _ in zoned if calendar is not closing]
-        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-        named = f"{', '.join(others[:_NAMED])}{more}"
+        named = first_of(others, _NAMED)
         change = f"never open together with {named}, as far as can be foreseen"
     text = f"{_ref(closing)}: {closing_text(opening)}; {change}"
     return Wait(Reason.WINDOW_CLOSED, text, opening.until)

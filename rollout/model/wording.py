@@ -1,8 +1,11 @@
-"""Finds the known word that somebody meant, shortens texts, and replaces halves of characters."""
+"""Finds the known word that somebody meant, shortens texts and lists, replaces half characters."""
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def shortened(text: str, most: int) -> str:
@@ -11,6 +14,14 @@ def shortened(text: str, most: int) -> str:
         return text
     kept = max(most - len(f"... ({len(text)} characters more)"), 0)
     return f"{text[:kept]}... ({len(text) - kept} characters more)"
+
+
+def first_of(
+    items: Sequence[T], most: int, show: Callable[[T], str] = str, *, between: str = ", "
+) -> str:
+    """The first ``most`` of these, and how many others there are: ``a, b and 3 more``."""
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return between.join(map(show, items[:most])) + more
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

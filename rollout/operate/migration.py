@@ -29,6 +29,7 @@ from rollout.model.kinds import (
 )
 from rollout.model.ownership import belongs_to, owned_object
 from rollout.model.replicaset import ReplicaSet
+from rollout.model.wording import first_of
 from rollout.model.work import Work, work_name
 from rollout.model.writes import Create
 from rollout.planning.revisions import read_revision, revision_ref
@@ -164,7 +165,7 @@ def _record(
         else:
             book.set(cluster, kept)
     if doubted:
-        named = ", ".join(doubted[:5]) + (f" and {len(doubted) - 5} more" if doubted[5:] else "")
+        named = first_of(doubted, 5)
         step.doubts.append(f"what it says of {named} is not borne out by their works")
     writes = book.writes()
     step.writes = [(write.ref, write.obj) for write in writes if isinstance(write, Create)]

@@ -12,6 +12,7 @@ from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
 from rollout.model.placement import Placement
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason
+from rollout.model.wording import first_of
 from rollout.model.work import names_another_owner
 from rollout.model.writes import Delete, PatchStatus
 from rollout.placement.framework import EvaluationCode, EvaluationStatus, PlacementSelection
@@ -117,8 +118,7 @@ def _failures(placement: str, failed: Sequence[Settled], fault: str) -> str:
 
 
 def _listed(failed: Sequence[Settled]) -> str:
-    listed = ", ".join(f"{s.cluster} ({s.reason})" for s in failed[:5])
-    return listed + (f" and {len(failed) - 5} more" if len(failed) > 5 else "")
+    return first_of(failed, 5, lambda each: f"{each.cluster} ({each.reason})")
 
 
 def repair_notes(ref: Ref, edited: Iterable[Mapping[str, str]]) -> tuple[Note, ...]:
@@ -269,8 +269,7 @@ def _told(
     warning: bool = False,
 ) -> list[Note]:
     if together and len(pages) > 1:
-        more = f" and {len(pages) - NAMED} more" if len(pages) > NAMED else ""
-        subjects = {f"Decisions {', '.join(pages[:NAMED])}{more} are": pages[0]}
+        subjects = {f"Decisions {first_of(pages, NAMED)} are": pages[0]}
     else:
         subjects = {f"Decision {page} is": page for page in pages}
     done = f"{verb}d"

@@ -17,6 +17,7 @@ from rollout.model.kinds import ROLLOUT_NOTIFICATION, Obj, Ref, key_of
 from rollout.model.notifications import Channel, Notification, Trigger
 from rollout.model.ownership import owned_object
 from rollout.model.waits import Grade, Reason, Wait
+from rollout.model.wording import first_of
 from rollout.model.writes import Create, Delete
 from rollout.planning.analyses import KnownAnalyses, has_touched
 from rollout.planning.plan import Write
@@ -302,7 +303,7 @@ def _of_analyses(
         failed.setdefault(key, []).append(run)
     for (placement, revision, template, at), found in failed.items():
         of_clusters = sorted(run.subject.cluster for run in found if run.subject.cluster)
-        whom = f" of {_some(of_clusters)}" if of_clusters else ""
+        whom = f" of {first_of(of_clusters, 3)}" if of_clusters else ""
         retried = current[placement, revision].head.retried
         yield Happening(
             trigger=Trigger.ANALYSIS_FAILED,
@@ -312,11 +313,6 @@ def _of_analyses(
             attempt=retried,
             message=f"placement {placement}: analysis {template}{whom} failed: {found[0].result.message}",
         )
-
-
-def _some(listed: Sequence[str]) -> str:
-    more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
-    return ", ".join(listed[:3]) + more
 
 
 # -- the object ------------------------------------------------------------------------------------

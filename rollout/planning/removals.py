@@ -16,6 +16,7 @@ from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.policy import Policy
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason, Wait
+from rollout.model.wording import first_of
 from rollout.model.work import owner_label
 from rollout.model.writes import Delete, PatchStatus, RemoveFinalizer
 from rollout.planning.plan import Plan, Write
@@ -294,13 +295,12 @@ def _leaving_status(replicaset: ReplicaSet, message: str, now: datetime) -> Patc
 def _still_there(workload: ReplicaSetWorkload, is_available: Callable[[str], bool]) -> str:
     """The clusters whose works still exist, and what each deletion waits for."""
     clusters = workload.clusters
-    named = ", ".join(
-        f"{cluster} ({_why_there(workload, cluster, is_available)})" for cluster in clusters[:3]
+    named = first_of(
+        clusters, 3, lambda cluster: f"{cluster} ({_why_there(workload, cluster, is_available)})"
     )
-    more = f" and {len(clusters) - 3} more" if len(clusters) > 3 else ""
     return (
         "the workload is being deleted, and waits for its works (cascadeDeletionPolicy Foreground): "
-        f"{len(clusters)} still there, {named}{more}"
+        f"{len(clusters)} still there, {named}"
     )
 
 

@@ -18,6 +18,7 @@ from rollout.model.addon_template import (
 )
 from rollout.model.kinds import Obj
 from rollout.model.spec_hash import go_json
+from rollout.model.wording import first_of
 from rollout.planning.templates import Fatal, Unrenderable
 
 HUB_KUBECONFIG = "HUB_KUBECONFIG"
@@ -220,8 +221,7 @@ def in_tree(manifest: Obj, values: Mapping[str, str], where: str) -> Obj:
     faults: list[str] = []
     found: Obj = _walk(manifest, values, "", faults)
     if faults:
-        more = f" and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-        raise Unrenderable(f"{where}: {'; '.join(faults[:_SHOWN])}{more}")
+        raise Unrenderable(f"{where}: {first_of(faults, _SHOWN, between='; ')}")
     return found
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from rollout.model.wording import shortened
+from rollout.model.wording import first_of, shortened
 
 
 @pytest.mark.parametrize("text", ["", "a", "a" * 100])
@@ -18,3 +18,10 @@ def test_what_does_not_fit_is_cut_and_says_how_much_is_left_out(length: int) -> 
     assert len(found) <= 100
     assert text.startswith(begun)
     assert rest == f"{length - len(begun)} characters more)"
+
+
+@pytest.mark.parametrize(
+    ("most", "said"), [(3, "1, 2, 3"), (2, "1, 2 and 1 more"), (1, "1 and 2 more")]
+)
+def test_the_first_are_named_and_the_others_counted(most: int, said: str) -> None:
+    assert first_of((1, 2, 3), most) == said
