@@ -19,11 +19,13 @@ from rollout.model.waits import Grade, Reason, reason_of
 
 
 class Code(IntEnum):
-    """How a workload stands, as an exit code of `rollout status` and `rollout run`."""
+    """How a workload stands, as an exit code of `rollout status` and `rollout run`.
+
+    2 is for a wrong call, so none of these is.
+    """
 
     DONE = 0
     FAILED = 1
-    USAGE = 2
     WAITING = 3
     PERSON = 4
     TOLERATED = 5

@@ -70,14 +70,14 @@ def schema_of(kind: Kind) -> Obj:
     schema["required"] = [name for name in schema.get("required", []) if name != "metadata"]
     if not schema["required"]:
         del schema["required"]
-    _describe(schema, (), [])
+    _describe(schema, ())
     return schema
 
 
-def _describe(schema: Obj, path: tuple[str, ...], bare: list[str]) -> list[str]:
+def _describe(schema: Obj, path: tuple[str, ...]) -> None:
     """Give each field below that has no description the one that stands for it.
 
-    Returns: ``bare``, with the fields that still have none. What every kind has is Kubernetes' to describe.
+    What every kind has is Kubernetes' to describe.
     """
     for name, field in (schema.get("properties") or {}).items():
         here = (*path, name)
@@ -86,18 +86,10 @@ def _describe(schema: Obj, path: tuple[str, ...], bare: list[str]) -> list[str]:
         found = field.get("description") or description(here)
         if found:
             field["description"] = found
-        else:
-            bare.append(".".join(here))
-        _describe(field, here, bare)
+        _describe(field, here)
     for inner in (schema.get("items"), schema.get("additionalProperties")):
         if isinstance(inner, dict):
-            _describe(inner, path, bare)
-    return bare
-
-
-def undescribed(kind: Kind) -> list[str]:
-    """The fields of a kind of which nobody says what they are."""
-    return _describe(schema_of(kind), (), [])
+            _describe(inner, path)
 
 
 class _Generator(GenerateJsonSchema):

@@ -97,8 +97,6 @@ _STATEFUL: dict[str, type] = {
     CLUSTER_MANAGEMENT_ADDON.name: AddOn,
     MANAGED_CLUSTER_ADDON.name: ClusterAddOn,
 }
-DECODED = frozenset({*_STATELESS, *_STATEFUL})
-"""The names of the kinds that have a model value."""
 
 
 @cache
@@ -113,7 +111,7 @@ def decode(kind: Kind, obj: Obj, previous: object = None) -> Decoded:
     """The model value of a stored object.
 
     Args:
-        kind: one of the kinds with a model value (`DECODED`).
+        kind: one of the kinds with a model value.
         obj: its JSON; shared by the result as ``raw``, never altered.
         previous: what an earlier version of the same object was decoded to. Saves the hashing and
             parsing of a spec that has not changed: same uid, same generation.

@@ -2,7 +2,6 @@
 `rollout doctor`.
 """
 
-from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 
 from rollout.settings import Settings
@@ -222,8 +221,3 @@ def needed(settings: Settings) -> tuple[Permission, ...]:
     if settings.publish_clusters:
         found += PROFILING
     return tuple(found)
-
-
-def grants(permissions: Iterable[Permission]) -> set[tuple[str, str, str]]:
-    """(group, resource, verb), each once."""
-    return {(p.group, p.resource, verb) for p in permissions for verb in p.verbs}

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollout.api.decoding import DECODED, Decoded, decode
+from rollout.api.decoding import _STATEFUL, _STATELESS, Decoded, decode
 from rollout.model.kinds import KINDS, Kind, Obj
 from tests.support.good_specs import SPECS, whole
 
-DECODABLE = [KINDS[name] for name in sorted(DECODED)]
+DECODABLE = [KINDS[name] for name in sorted({*_STATELESS, *_STATEFUL})]
 
 SCALARS = (
     st.none()

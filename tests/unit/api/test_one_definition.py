@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rollout.api.crds import schema_of
-from rollout.api.decoding import DECODED, decode
+from rollout.api.decoding import _STATEFUL, _STATELESS, decode
 from rollout.api.models import MODELS
 from rollout.api.validation import validate
 from rollout.model.addon import AddOn
@@ -60,7 +60,7 @@ def drawn(kind: str) -> Iterator[Obj]:
 
 def refused(obj: Obj) -> set[str]:
     """The paths of what the controller cannot honour."""
-    if obj["kind"] not in DECODED:
+    if obj["kind"] not in {*_STATELESS, *_STATEFUL}:
         return set()
     value = decode(KINDS[obj["kind"]], obj)
     found = {each.path for each in getattr(value, "problems", ())}

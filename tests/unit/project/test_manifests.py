@@ -30,7 +30,6 @@ from rollout.runtime.permissions import (
     SECRETS,
     SETS,
     Permission,
-    grants,
 )
 from rollout.runtime.planners import trackers
 from rollout.settings import Settings, settings
@@ -39,6 +38,11 @@ ROOT = Path(__file__).parents[3]
 MANIFESTS = ROOT / "manifests"
 STANDALONE = (*ALWAYS, *PLACING, *SETS, *ADDONS)
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
+
+def grants(permissions: Iterable[Permission]) -> set[tuple[str, str, str]]:
+    """(group, resource, verb), each once."""
+    return {(p.group, p.resource, verb) for p in permissions for verb in p.verbs}
 
 
 def build(folder: Path) -> list[Obj]:
