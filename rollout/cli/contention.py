@@ -166,30 +166,32 @@ _ADDONS = _FeatureGate(
 )
 
 
-def check_gates(send: Send, *, addons: bool = False) -> Iterator[CheckResult]:
+def check_feature_gates(send: Send, *, addons: bool = False) -> Iterator[CheckResult]:
     """Does a ClusterManager switch a controller on that does what ours does?"""
     try:
         managers = ask(send, MANAGER_PATH).get("items") or ()
     except Gone:
         return
     for manager in managers:
-        for gate in (_WORKLOADS, *((_ADDONS,) if addons else ())):
-            if not _is_on(gate, manager.get("spec") or {}):
+        for feature_gate in (_WORKLOADS, *((_ADDONS,) if addons else ())):
+            if not _is_on(feature_gate, manager.get("spec") or {}):
                 continue
             name = manager["metadata"]["name"]
             yield CheckResult(
                 "second controller",
                 Level.PROBLEM,
-                f"the ClusterManager {name} enables {gate.what}",
-                f"set the mode of the feature gate {gate.feature} in spec.{gate.part}.featureGates"
-                " to Disable; what it made stays as it is, and ours goes on from there",
+                f"the ClusterManager {name} enables {feature_gate.what}",
+                f"set the mode of the feature gate {feature_gate.feature} in"
+                f" spec.{feature_gate.part}.featureGates to Disable; what it made stays"
+                " as it is, and ours goes on from there",
             )
 
 
-def _is_on(gate: _FeatureGate, spec: Obj) -> bool:
-    said = (spec.get(gate.part) or {}).get("featureGates") or ()
+def _is_on(feature_gate: _FeatureGate, spec: Obj) -> bool:
+    said = (spec.get(feature_gate.part) or {}).get("featureGates") or ()
     modes = {each.get("feature"): each.get("mode") for each in said}
-    return bool(modes.get(gate.feature, "Enable" if gate.by_default else "") == "Enable")
+    unsaid = "Enable" if feature_gate.by_default else ""
+    return bool(modes.get(feature_gate.feature, unsaid) == "Enable")
 
 
 # -- what we keep --------------------------------------------------------------------------------

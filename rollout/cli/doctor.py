@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from rollout.analysis.snapshot import stored
-from rollout.cli.contention import check_gates, check_leases, check_records, check_writers
+from rollout.cli.contention import check_feature_gates, check_leases, check_records, check_writers
 from rollout.cli.diagnosis import CheckResult, Level, Send, check_kinds, check_published
 from rollout.cli.leases import leader
 from rollout.cli.options import Stop, options, was_typed
@@ -87,7 +87,7 @@ def examine(
         ("permissions", lambda: check_executors(send, account)),
         ("leader", lambda: check_leases(send, namespace, chosen.lease_name, now)),
         ("second controller", lambda: check_writers(send, now, addons=addons)),
-        ("second controller", lambda: check_gates(send, addons=addons)),
+        ("second controller", lambda: check_feature_gates(send, addons=addons)),
         ("records", lambda: check_records(send)),
     )
     for name, check in checks:
