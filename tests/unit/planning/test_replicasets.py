@@ -218,12 +218,12 @@ def test_what_another_placement_owns_is_not_restored_by_this_one() -> None:
     d = desk("c1", "c2", strategy=make.progressive()).converge()
     (work,) = d.hub.list(MANIFEST_WORK, "c2").items
     d.edit({"spec": make.template("by hand")}, ref_of(MANIFEST_WORK, work))
-    assert ("Patch", "c2") in verbs(d.plan())
+    assert ("PatchWork", "c2") in verbs(d.plan())
     workload = d.fleet.rollout(WEB)
     assert workload is not None
     workload.members = {**workload.members, "c2": "q"}
 
-    assert ("Patch", "c2") not in verbs(d.plan())
+    assert ("PatchWork", "c2") not in verbs(d.plan())
 
 
 # -- profile ocm -------------------------------------------------------------------------------

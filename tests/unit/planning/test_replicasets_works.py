@@ -217,7 +217,7 @@ def test_a_twin_stays_for_as_long_as_the_one_that_counts_is_not_what_it_should_b
     d.add(make.work("c1", name="twin"))
     d.edit({"spec": make.template("by hand")}, Ref(MANIFEST_WORK, name))
 
-    assert verbs(d.plan()) == [("Patch", "c1")]
+    assert verbs(d.plan()) == [("PatchWork", "c1")]
     assert set(d.converge().works()) == {name}
 
 
