@@ -29,7 +29,7 @@ from rollout.model.kinds import (
     key_of,
     ref_of,
 )
-from rollout.model.writes import Create, Delete, Patch, PatchStatus, RemoveFinalizer
+from rollout.model.writes import Create, Delete, Patch, PatchStatus, PatchWork, RemoveFinalizer
 from rollout.planning.plan import Plan, Write
 from rollout.runtime.planners import plan_now, planners
 from tests.conformance.mwrs_excuses import EXCUSES
@@ -101,7 +101,12 @@ def _deleting(work: Obj) -> Obj:
     return {**work, "metadata": {**work["metadata"], **gone}}
 
 
-VERBS: dict[type[Write], str] = {Create: "create", Patch: "update", Delete: "delete"}
+VERBS: dict[type[Write], str] = {
+    Create: "create",
+    Patch: "update",
+    PatchWork: "update",
+    Delete: "delete",
+}
 
 
 def _normal(plan: Plan, replicaset: Obj) -> Json:
