@@ -38,6 +38,7 @@ from rollout.model.kinds import (
     Obj,
 )
 from rollout.model.placement import Decision, Placement
+from rollout.model.problems import TOO_DEEP
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work
 
@@ -118,6 +119,14 @@ def decode(kind: Kind, obj: Obj, previous: object = None) -> Decoded:
 
     Raises: ValueError for a kind that has no model value.
     """
+    try:
+        return _decoded(kind, obj, previous)
+    except RecursionError:  # a hub may read deeper than what is made of it can follow
+        shallow: Obj = {n: obj[n] for n in ("apiVersion", "kind", "metadata") if n in obj}
+        return _decoded(kind, {**shallow, "spec": TOO_DEEP}, None)
+
+
+def _decoded(kind: Kind, obj: Obj, previous: object) -> Decoded:
     found: Decoded
     model = _STATEFUL.get(kind.name)
     if model is not None:

@@ -69,7 +69,10 @@ class Work:
         and annotations that say nothing to us.
         """
         known, found = (
-            (w.uid, w.generation, w.labels, w.revision, w.started_at, w.said_owner, w.deleting)
+            (
+                *(w.uid, w.generation, w.content, w.deleting),
+                *(w.labels, w.revision, w.started_at, w.said_owner),
+            )
             for w in (self, later)
         )
         return bool(self.uid and self.generation) and known == found

@@ -111,12 +111,12 @@ class _ReplicaSetPass(Pass):
             finalizer
             + self._in_the_way(books)
             + self.told(workload.ref, replicaset, self.decided, self.view),
-            self._written(),
+            self._written() + self._outdated(now=self.is_retry),
             works,
             self._twins(steps) + gone.writes + self._forgotten() if hold is None else [],
-            self.analyses(workload.ref, replicaset, self.decided, self.view.measured),
-            # What is kept no more goes last: it must keep no cluster waiting.
-            self._outdated() + ([status] if status else []),
+            self.analyses(workload.ref, replicaset, self.decided, self.view.measured)
+            + self._outdated(now=not self.is_retry),
+            [status] if status else [],
         )
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
@@ -223,9 +223,9 @@ class _ReplicaSetPass(Pass):
             found += share.live.book.writes(decided.head, decided.lines)
         return found
 
-    def _outdated(self) -> list[Write]:
-        """Revisions that nobody goes back to any more."""
-        if self.is_unwritten:
+    def _outdated(self, *, now: bool) -> list[Write]:
+        """Revisions that are kept no more: last, but with a record that was refused (a full quota)."""
+        if self.is_unwritten or not now:
             return []
         edited = self.view.edited(self.workload.ref)
         return outdated(self.workload, self.replicaset, self.revisions, edited=edited)
@@ -294,9 +294,8 @@ class _ReplicaSetPass(Pass):
             if spec is None:
                 continue  # a template that nobody kept
             touch = Touch(self.workload.ref, placement, cluster, first=False, cause="Restore")
-            found.append(
-                self._write(share, touch, spec, standing.revision, started_at=standing.touched)
-            )
+            began = standing.touched
+            found.append(self._write(share, touch, spec, standing.revision, started_at=began))
         return found
 
     def _spec(self, content: str) -> Obj | None:

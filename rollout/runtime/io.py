@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rollout.api.work import decode_work
+from rollout.api.work import UNREADABLE, decode_work
 from rollout.errors import (
     Conflict,
     Denied,
@@ -150,6 +150,12 @@ class Attempt:
             self.request = step()
         except StopIteration as end:
             self.request, self.outcome = None, end.value
+        except Exception as error:  # a fault of ours: nobody knows what became of the write
+            self.request = None
+            self.outcome = WriteOutcome(
+                result=WriteResult.UNKNOWN, message=f"{type(error).__name__}: {error}"
+            )
+            raise
 
 
 def _steps(write: Write) -> Generator[HubRequest, Any, WriteOutcome]:
@@ -185,7 +191,8 @@ def _patch_past_agent(write: PatchWork) -> Generator[HubRequest, Any, WriteOutco
             found = yield ReadObject(write.ref)
         except HubError:
             raise conflict from None
-        if not write.known.differs_in_status(decode_work(found, write.known)):
+        later = decode_work({**found, "status": {}})  # hashed anew: a restored hub counts again
+        if later.content == UNREADABLE or not write.known.differs_in_status(later):
             return WriteOutcome(
                 result=WriteResult.STALE,
                 obj=found,

@@ -18,6 +18,7 @@ from rollout.errors import Gone, HubError, Throttled, Unavailable
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_window import Job
 from rollout.model.kinds import Kind, Obj, Ref
+from rollout.model.writes import PatchWork
 from rollout.planning.plan import Write, precondition
 from rollout.runtime.io import (
     Attempt,
@@ -146,6 +147,8 @@ class KubeIo:
 
     def _is_overtaken(self, attempt: Attempt) -> bool:
         """Whether others wrote first, and the watch has told of that meanwhile."""
+        if isinstance(attempt.write, PatchWork):
+            return False  # it may rest on what was read since
         rested_on = precondition(attempt.write)
         if rested_on is None or attempt.outcome.result is not WriteResult.STALE:
             return False
@@ -213,7 +216,8 @@ class KubeIo:
             attempt.answered(await self._calls.get(ref))
         except Exception as error:  # noqa: BLE001  (whatever it is, the write is answered)
             fault = error
-            attempt.failed(_of_hub(error))
+            if attempt.request is not None:
+                attempt.failed(_of_hub(error))
         self._go_on([attempt], errand)
         if fault is not None:
             _raise_on(fault)

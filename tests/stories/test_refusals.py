@@ -152,6 +152,31 @@ def test_a_record_that_the_server_refuses_holds_the_rollout_and_says_so(kind: Ki
     assert s.reason == "Complete"
 
 
+class Quota(Full):
+    """A hub with room for so many objects of the kind."""
+
+    def create(self, ref: Ref, obj: Any) -> Any:
+        self.is_full = len(self._hub.list(self._kind).items) >= 3
+        return super().create(ref, obj)
+
+
+def test_a_full_quota_of_revisions_has_room_again_once_fewer_are_to_be_kept() -> None:
+    def between(hub: MemoryHub) -> Any:
+        return Quota(hub, ROLLOUT_REVISION, Denied("exceeded quota: count/things=3"))
+
+    s = Story([*make.fleet(2), make.workload()], wrap=between).end()
+    for version in "234":
+        s.template(make.template(version))
+        s.on(10 * MIN)
+    assert s.reason == "RecordRejected"
+
+    s.annotate(names.HISTORY_LIMIT, "1")
+    s.on(10 * MIN)
+
+    assert s.reason == "Complete"
+    assert set(s.versions().values()) == {"4"}
+
+
 def test_a_record_that_is_refused_again_and_again_begins_no_rollout_twice() -> None:
     s, hub = on_full(ROLLOUT_REVISION, Denied("the namespace is being terminated"))
     s.to(10 * MIN)

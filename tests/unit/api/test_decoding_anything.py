@@ -119,6 +119,21 @@ def test_no_value_in_any_place_makes_decoding_raise(kind: str, value: object) ->
 
 
 @pytest.mark.parametrize("kind", FULL)
+def test_no_depth_that_a_hub_can_read_makes_decoding_raise(kind: str) -> None:
+    trouble = {"type": "Applied", "status": "False"}
+    status = {
+        "conditions": [trouble],
+        "resourceStatus": {"manifests": [{"conditions": [trouble]}]},
+    }
+    for levels in range(50, 1000, 19):
+        deep: Obj = {}
+        for _ in range(levels):
+            deep = {"data": deep}
+        for spec in (deep, {**FULL[kind].get("spec", {}), "workload": {"manifests": [deep]}}):
+            decode(KINDS[kind], {**FULL[kind], "spec": spec, "status": status})
+
+
+@pytest.mark.parametrize("kind", FULL)
 def test_a_well_formed_object_has_no_problems(kind: str) -> None:
     found = decode(KINDS[kind], FULL[kind])
     assert not getattr(found, "problems", ())

@@ -35,6 +35,16 @@ def faults(*manifests: Obj, whole: Obj | None = None, spec: Obj | None = None) -
     ).faults
 
 
+def test_where_secrets_cannot_be_told_from_the_rest_nothing_is_quoted() -> None:
+    spec: Obj = {}
+    for _ in range(970):
+        spec = {"data": spec}
+
+    told = faults(entry(said("Applied", "False", "it holds hunter2")), spec=spec)
+
+    assert told == ("1 manifests are not well",)
+
+
 @pytest.mark.parametrize(
     ("condition", "told"),
     [

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -189,6 +189,19 @@ def test_a_work_that_others_wrote_is_not_patched_but_read_back(
 
     assert (outcome.result, outcome.read_back) == (WriteResult.STALE, ReadBack.DONE)
     assert outcome.obj == hub.get(WORK) == there
+
+
+def test_a_work_with_another_content_is_not_patched_though_it_counts_the_same(
+    driver: Driver, hub: Hub
+) -> None:
+    """A hub that was restored gives a generation twice."""
+    write = known_work(hub)
+    agent_says(hub)
+    other = PatchWork(
+        WORK, write.changes, write.version, known=replace(write.known, content="another")
+    )
+
+    assert do(driver, other) is WriteResult.STALE
 
 
 def test_a_work_that_is_another_one_by_now_or_gone_is_not_patched(driver: Driver, hub: Hub) -> None:

@@ -328,6 +328,23 @@ def test_a_write_past_the_agents_status_is_not_made_where_writing_is_forbidden_m
     assert hub.get(ref(1)) == newer
 
 
+def test_a_fault_of_ours_after_a_conflict_leaves_no_write_without_an_answer(
+    facade: Facade, hub: KubeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = decode_work(facade.do(seed)["1"])
+    newer = hub.patch_status(ref(1), {"status": condition("Applied")})
+
+    def fails(_: Obj) -> None:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr("rollout.runtime.io.decode_work", fails)
+    write = PatchWork(ref(1), labelled("3"), known.version, known=known)
+    (outcome,) = Desk().send(KubeIo(hub), write)
+
+    assert (outcome.result, outcome.obj) == (WriteResult.UNKNOWN, newer)
+    assert "too deep" in outcome.message
+
+
 def test_where_the_server_cannot_say_what_was_in_the_way_a_conflict_stays_one(
     facade: Facade, hub: KubeHub
 ) -> None:
