@@ -47,7 +47,7 @@ def faults_of(
     try:
         secrets = secret_texts(spec)
     except RecursionError:  # what is a secret cannot be told, so nothing of the agent's is
-        return (f"{len(troubled)} manifests are not well",)
+        return (f"manifests that are not well: {len(troubled)}",)
     told = tuple(_told(meta, condition, secrets) for meta, condition in troubled[:MOST])
     more = len(troubled) - MOST
     return (*told, f"{more} more manifests are not well") if more > 0 else told

@@ -72,9 +72,8 @@ class Analyses:
         self._verdicts: dict[tuple[Ref, str], tuple[AnalysisVerdict, ...]] = {}
         self._asked: dict[Ref, frozenset[_TemplateName]] = {}  # by workload, what it names
         self._askers: dict[_TemplateName, set[Ref]] = {}  # the other way round
-        self._lacking: set[_TemplateName] = (
-            set()
-        )  # of what is named, that of which there is none of ours
+        # Of what is named, that of which there is none of ours.
+        self._lacking: set[_TemplateName] = set()
 
     # -- what happened -------------------------------------------------------------------------
 

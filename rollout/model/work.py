@@ -64,7 +64,7 @@ class Work:
     def key(self) -> str:
         return f"{self.cluster}/{self.name}"
 
-    def differs_in_status(self, later: "Work") -> bool:
+    def differs_at_most_in_status(self, later: "Work") -> bool:
         """Whether ``later`` is the same object, and nothing was written since but its status, or labels
         and annotations that say nothing to us.
         """

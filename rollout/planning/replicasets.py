@@ -111,11 +111,11 @@ class _ReplicaSetPass(Pass):
             finalizer
             + self._in_the_way(books)
             + self.told(workload.ref, replicaset, self.decided, self.view),
-            self._written() + self._outdated(now=self.is_retry),
+            self._written() + (self._outdated() if self.is_retry else []),
             works,
             self._twins(steps) + gone.writes + self._forgotten() if hold is None else [],
             self.analyses(workload.ref, replicaset, self.decided, self.view.measured)
-            + self._outdated(now=not self.is_retry),
+            + ([] if self.is_retry else self._outdated()),
             [status] if status else [],
         )
         return Plan(
@@ -223,9 +223,9 @@ class _ReplicaSetPass(Pass):
             found += share.live.book.writes(decided.head, decided.lines)
         return found
 
-    def _outdated(self, *, now: bool) -> list[Write]:
+    def _outdated(self) -> list[Write]:
         """Revisions that are kept no more: last, but with a record that was refused (a full quota)."""
-        if self.is_unwritten or not now:
+        if self.is_unwritten:
             return []
         edited = self.view.edited(self.workload.ref)
         return outdated(self.workload, self.replicaset, self.revisions, edited=edited)

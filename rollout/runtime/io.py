@@ -192,7 +192,7 @@ def _patch_past_agent(write: PatchWork) -> Generator[HubRequest, Any, WriteOutco
         except HubError:
             raise conflict from None
         later = decode_work({**found, "status": {}})  # hashed anew: a restored hub counts again
-        if later.content == UNREADABLE or not write.known.differs_in_status(later):
+        if later.content == UNREADABLE or not write.known.differs_at_most_in_status(later):
             return WriteOutcome(
                 result=WriteResult.STALE,
                 obj=found,

@@ -42,7 +42,7 @@ def test_where_secrets_cannot_be_told_from_the_rest_nothing_is_quoted() -> None:
 
     told = faults(entry(said("Applied", "False", "it holds hunter2")), spec=spec)
 
-    assert told == ("1 manifests are not well",)
+    assert told == ("manifests that are not well: 1",)
 
 
 @pytest.mark.parametrize(
