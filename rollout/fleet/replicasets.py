@@ -151,6 +151,9 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
             decoded = decode(MANIFEST_WORK, event.obj, before)
             assert isinstance(decoded, Work)
             work = self._owned(decoded, before)
+        if work is not None and work == before:
+            self._renew(work)
+            return ()
         found: set[Ref] = set()
         if before is not None and before.owner and (work is None or before.owner != work.owner):
             workload = self._workload(before.owner)
@@ -167,6 +170,14 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
             workload.put_work(work, now)
             found.add(workload.ref)
         return found
+
+    def _renew(self, work: Work) -> None:
+        """It says what it said before (its agent set a finalizer, or wrote what nobody here reads): nothing
+        follows but the version that the next write has to be about.
+        """
+        self._works[work.key] = work
+        if work.owner:
+            self._workload(work.owner).renew_work(work)
 
     def _owned(self, work: Work, before: Work | None) -> Work:
         """With its owner. The name decides, since it follows from the owner: an agent can change all

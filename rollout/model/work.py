@@ -38,7 +38,7 @@ class Work:
     ``namespace/name`` of the ManifestWorkReplicaSet it belongs to, "" where it belongs to none;
     ``said_owner`` is our annotation of it, as written (None: absent). ``faults`` say which manifests are
     not well, and why (`rollout.api.manifest_faults`): few, and short. ``labels`` and ``spec`` are as on
-    the wire: shared, and never altered.
+    the wire: shared, and never altered. Two are equal where they say the same, in whatever version.
     """
 
     cluster: str
@@ -50,7 +50,7 @@ class Work:
     revision: str = ""
     started_at: datetime | None = None
     generation: int = 0
-    version: int = 0
+    version: int = field(default=0, compare=False)
     uid: str = ""
     created: str = ""
     deleting: bool = False

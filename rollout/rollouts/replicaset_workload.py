@@ -84,6 +84,13 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         self._works.setdefault(work.cluster, {})[work.name] = work
         self._choose(work.cluster, now)
 
+    def renew_work(self, work: Work) -> None:
+        """One that is here, in a newer version that says the same."""
+        self._works[work.cluster][work.name] = work
+        chosen = self._chosen.get(work.cluster)
+        if chosen is not None and chosen.name == work.name:
+            self._chosen[work.cluster] = work
+
     def drop_work(self, cluster: str, name: str, now: datetime) -> None:
         held = self._works.get(cluster, {})
         held.pop(name, None)

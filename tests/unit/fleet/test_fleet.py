@@ -174,6 +174,22 @@ def test_a_work_of_an_owner_that_is_gone_concerns_whom_it_names_then() -> None:
     }
 
 
+def test_of_a_work_that_says_the_same_again_only_its_newer_version_is_kept() -> None:
+    heard = Heard()
+    heard.tell(make.workload())
+    heard.tell(make.work("c1"))
+
+    newer = make.work("c1")
+    assert heard.tell(newer, Change.MODIFIED, version=7, finalizers=["the-agent's"]) == set()
+    known = workload_in(heard.fleet)
+    chosen = known.work("c1") if known else None
+    assert known
+    assert chosen
+    assert chosen.version == known.works("c1")["webx7k2p"].version == 7
+    applied = {"conditions": [make.condition("Applied", "True")]}
+    assert heard.tell({**newer, "status": applied}, Change.MODIFIED, version=8) == {WEB_STRING}
+
+
 @pytest.mark.parametrize("owner", ["", "nodots"])
 def test_a_work_of_nobody_concerns_nobody(owner: str) -> None:
     assert Heard().tell(make.work("c1", owner)) == set()
