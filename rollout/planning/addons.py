@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from rollout.model.addon import AddOn, ClusterAddOn, Configs
-from rollout.model.conditions import Condition, merge
+from rollout.model.conditions import Condition, condition_in, merge
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj
 from rollout.model.waits import Reason, Wait
 from rollout.model.writes import Delete, PatchStatus, Touch
@@ -21,8 +21,15 @@ from rollout.planning.addons_install import (
     owned,
     uninstalls,
 )
-from rollout.planning.addons_status import AddOnShareReport, halted, status_of
+from rollout.planning.addons_status import (
+    AddOnShareReport,
+    halted,
+    is_of,
+    progression_of,
+    status_of,
+)
 from rollout.planning.notes import (
+    STARTED,
     calendar_notes,
     cleared_notes,
     repair_notes,
@@ -320,17 +327,18 @@ class _AddOnPass(Pass):
 
     def _turn(self, key: str, now: Condition) -> list[Note]:
         """A change of what stands in the way."""
-        namespace, _, name = key.partition("/")
-        for progression in (self.addon.raw.get("status") or {}).get("installProgressions") or []:
-            if (progression.get("namespace"), progression.get("name")) == (namespace, name):
-                for condition in progression.get("conditions") or []:
-                    if (condition.get("type"), condition.get("reason")) == (now.type, now.reason):
-                        return []
-        if self.is_retry and now.reason == Reason.ROLLING_OUT:
+        share = self.workload.shares[key]
+        old = progression_of(self.addon, share.placement)
+        condition = condition_in(old.get("conditions"), now.type)
+        before = condition.reason if condition is not None else ""
+        if before == now.reason:
+            return []
+        had_begun = is_of(old, share.configs) and share.updated > 0
+        event, warning = told_as(now.reason, before, had_begun=had_begun)
+        if self.is_retry and event == STARTED:
             return []  # told when the record was refused for the first time
-        word, warning = told_as(now.reason)
         text = f"placement {key}: {now.message or now.reason}"
-        return [Note(self.workload.ref, word, text, warning=warning)]
+        return [Note(self.workload.ref, event, text, warning=warning)]
 
 
 def _first_progression(status: Obj) -> Obj:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rollout.model import names
-from rollout.model.addon import AddOn, Configs
+from rollout.model.addon import AddOn, Configs, InstallPlacement
 from rollout.model.cluster_reasons import ClusterReason
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import Obj, Ref
@@ -169,6 +169,22 @@ def _carried(old: Obj, configs: Configs) -> dict[str, Obj] | None:
         kind = f"{resource}.{group}" if group else f"{resource}"
         found[f"{kind}/{desired.get('namespace') or ''}/{desired.get('name')}"] = reference
     return found if all(str(config.ref) in found for config in configs) and old else None
+
+
+def progression_of(addon: AddOn, placement: InstallPlacement) -> Obj:
+    """What the status says of a placement now; empty where it says nothing."""
+    place = (placement.namespace, placement.name)
+    said = (addon.raw.get("status") or {}).get("installProgressions") or []
+    return next((p for p in said if (p.get("namespace"), p.get("name")) == place), {})
+
+
+def is_of(progression: Obj, configs: Configs) -> bool:
+    """Whether it names these configurations with these hashes; "" stands for one that was missing."""
+    said = [each.get("desiredConfig") for each in progression.get("configReferences") or []]
+    now = [reference_of(config)["desiredConfig"] for config in configs]
+    return len(said) == len(now) and all(
+        old in (new, {**new, "specHash": ""}) for old, new in zip(said, now, strict=True)
+    )
 
 
 def halted(

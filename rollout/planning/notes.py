@@ -196,9 +196,16 @@ def disowned_works(workload: ReplicaSetWorkload, writes: Iterable[Write]) -> lis
     return disowned_notes(workload.ref, writes, is_disowned, reason="WorkRepaired", text=text)
 
 
-def told_as(reason: str) -> tuple[str, bool]:
-    """The Event that tells that a rollout has come to this reason, and whether it is a warning."""
-    return _ENDS.get(reason, ("RolloutHeld", True))
+def told_as(reason: str, before: str, *, had_begun: bool) -> tuple[str, bool]:
+    """The Event that tells that a rollout has come to this reason, and whether it is a warning.
+
+    Args:
+        before: the reason until now; "" for none.
+        had_begun: whether somebody carried the present revision when that was written.
+    """
+    event, warning = _ENDS.get(reason, ("RolloutHeld", True))
+    goes_on = event == STARTED and before not in _FRESH and had_begun
+    return (RESUMED if goes_on else event), warning
 
 
 def _turn(replicaset: ReplicaSet, status: PatchStatus | None) -> tuple[str, str, bool] | None:
@@ -209,9 +216,8 @@ def _turn(replicaset: ReplicaSet, status: PatchStatus | None) -> tuple[str, str,
     before = _reason(old.get("conditions") or [])
     for item in status.status["conditions"]:
         if item["type"] == names.PROGRESSING and item["reason"] != before:
-            reason, warning = told_as(item["reason"])
-            if reason == STARTED and before not in _FRESH and _had_begun(old, status.status):
-                reason = RESUMED
+            had_begun = _had_begun(old, status.status)
+            reason, warning = told_as(item["reason"], before, had_begun=had_begun)
             return reason, item["message"], warning
     return None
 

@@ -121,6 +121,21 @@ def test_people_are_told_once_of_what_passed_and_of_the_clusters_that_failed() -
     assert rig.later(60 * MIN).take_touched() == []
 
 
+def paused(value: str) -> Obj:
+    return {"metadata": {"annotations": {names.PAUSED: value}}}
+
+
+def test_what_goes_on_after_a_hold_is_resumed_and_another_configuration_starts() -> None:
+    rig = replaced().edit(CMA, paused("true")).edit(CMA, paused("false"))
+    rig.hub.delete(Ref(ADDON_DEPLOYMENT_CONFIG, "default/update"))
+    rig.settle().add(typed("update", "test2"))
+    rig.settle().edit(CMA, paused("true")).set_config("test3", "update").edit(CMA, paused("false"))
+
+    told = [note.reason.removeprefix("Rollout") for note in rig.notes]
+    expected = ["Started", "Paused", "Resumed", "Held", "Resumed", "Paused", "Started"]
+    assert told[-7:] == expected
+
+
 def test_what_cannot_be_applied_counts_as_failed_before_any_deadline() -> None:
     """OCM never counts a failure (add-on weakness A-2; row 7)."""
     rig = replaced().works_do(["c0", "c1"], applied=False)
