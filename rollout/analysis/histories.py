@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any
 
 from rollout.account.interventions import rollback
 from rollout.analysis.lookout import Lookout
@@ -109,7 +108,7 @@ class KeptRevision:
     created: datetime | None
     cause: str
     template: Obj
-    rules: Sequence[Any] = ()
+    rules: Sequence[Obj] = ()
 
     @property
     def whole(self) -> Obj:

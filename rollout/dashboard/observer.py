@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from rollout.account.finish import Finish, finish_of
 from rollout.account.states import Code, state_of
@@ -24,6 +24,7 @@ from rollout.dashboard.view import DashboardView, HubReading, WorkloadRow
 from rollout.errors import RolloutError, Unavailable
 from rollout.hub.base import EmbeddedHub, away_since
 from rollout.hub.kube import KubeHub
+from rollout.model.approvals import Freeze
 from rollout.model.kinds import Ref
 
 log = logging.getLogger(__name__)
@@ -44,17 +45,18 @@ REST = 20
 """Where reading takes longer, for so many times as long views follow events alone."""
 RETRY_SECONDS = 2.0
 ANSWER_SECONDS = 30.0
+CLOSING_SECONDS = 30.0
 _MOST_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _PendingQuestion:
-    ask: Callable[[HubReading], Any]
-    answer: "Future[Any]"
+class _PendingQuestion(Generic[T]):
+    ask: Callable[[HubReading], T]
+    answer: "Future[T]"
 
 
 class Observer:
-    """Publishes views until it is closed.
+    """Publishes views while it is entered: to be used in a ``with``, which ends its thread.
 
     Args:
         open: the hub to look at, and its clock.
@@ -63,7 +65,7 @@ class Observer:
 
     def __init__(self, open: Open, wall: Clock | None = None) -> None:  # noqa: A002  (what it does)
         self._open, self.wall = open, wall or SystemClock()
-        self._questions: queue.SimpleQueue[_PendingQuestion] = queue.SimpleQueue()
+        self._questions: queue.SimpleQueue[_PendingQuestion[Any]] = queue.SimpleQueue()
         self._listeners: set[Listener] = set()
         self._closing = threading.Event()
         self._first = threading.Event()
@@ -73,15 +75,18 @@ class Observer:
         self.view = DashboardView(number=0, now=at, read=at, fault="the hub has not been read yet")
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
 
-    def start(self, seconds: float = ANSWER_SECONDS) -> "Observer":
+    def __enter__(self) -> Self:
         """Begin, and wait for the first view, or for the reason why there is none."""
         self._thread.start()
-        self._first.wait(seconds)
+        self._first.wait(ANSWER_SECONDS)
         return self
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
+        """End the thread. A question that is being answered is waited for."""
         self._closing.set()
-        self._thread.join(ANSWER_SECONDS)
+        self._thread.join(CLOSING_SECONDS)
+        if self._thread.is_alive():
+            log.warning("the thread that looks at the hub does not end")
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener`` with every view that is another one. Returns: how to end that.
@@ -238,7 +243,7 @@ class Observer:
                 continue
             self._turn_away(question)
 
-    def _turn_away(self, question: _PendingQuestion) -> None:
+    def _turn_away(self, question: _PendingQuestion[T]) -> None:
         if question.answer.set_running_or_notify_cancel():
             question.answer.set_exception(Unavailable(self.view.fault))
 
@@ -307,7 +312,7 @@ def _listed(snapshot: Snapshot, ref: Ref, gone: datetime | None) -> WorkloadRow 
     return WorkloadRow(account, dict(snapshot.object_of(ref)["metadata"].get("labels") or {}))
 
 
-def _reply(question: _PendingQuestion, reading: HubReading) -> None:
+def _reply(question: _PendingQuestion[T], reading: HubReading) -> None:
     if not question.answer.set_running_or_notify_cancel():
         return
     try:
@@ -321,6 +326,6 @@ def _in_touch(hub: EmbeddedHub) -> bool:
     return not isinstance(hub, KubeHub) or hub.is_watching()
 
 
-def _frozen(freeze: Any) -> str:
+def _frozen(freeze: Freeze) -> str:
     by = f" by {freeze.actor} (unverified)" if freeze.actor else ""
     return f"frozen{by}{': ' if freeze.reason else ''}{freeze.reason}"

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import socket
 from collections.abc import Callable, Collection
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -70,16 +70,16 @@ def serve_own(
         ready: is told the address with the token, once it answers.
     """
     port = listen.getsockname()[1]
-    observer = Observer(open_hub).start()
     may = OwnAccess(access, SystemClock()).may if access is not None else None
-    authority = OwnAuthority(token, name, observer, may)
     address = f"http://{LOCAL}:{port}/login?token={token}"
-    office = Office(observer, authority, place, SystemClock(), options=options)
     hosts = {f"{host}:{port}" for host in LOCAL_NAMES[:2]}
-    app = application(
-        office, hosts, lambda: ready(address), decision_log=decision_log, events=access
-    )
-    _serve(office, app, listen)
+    with Observer(open_hub) as observer:
+        authority = OwnAuthority(token, name, observer, may)
+        office = Office(observer, authority, place, SystemClock(), options=options)
+        app = application(
+            office, hosts, lambda: ready(address), decision_log=decision_log, events=access
+        )
+        _serve(app, listen)
 
 
 def serve_many(
@@ -107,20 +107,19 @@ def serve_many(
     Raises: ConfigError where the address of the probes cannot be had.
     """
     pulse = Pulse()
-    observer = Observer(open_hub).start()
-    authority = ReviewedAuthority(hub, open_as, SystemClock())
-    office = Office(observer, authority, place, SystemClock(), options=options, secure=True)
 
     def begun() -> None:
         pulse.begin()
         ready()
 
-    app = application(office, hosts, begun, decision_log=decision_log, events=hub)
-    if health is None:
-        _serve(office, app, listen)
-        return
-    with closing(_answering(health, probed(office, pulse))):
-        _serve(office, app, listen)
+    authority = ReviewedAuthority(hub, open_as, SystemClock())
+    with ExitStack() as ends:
+        observer = ends.enter_context(Observer(open_hub))
+        office = Office(observer, authority, place, SystemClock(), options=options, secure=True)
+        app = application(office, hosts, begun, decision_log=decision_log, events=hub)
+        if health is not None:
+            ends.enter_context(closing(_answering(health, probed(office, pulse))))
+        _serve(app, listen)
 
 
 class Pulse:
@@ -222,9 +221,5 @@ class ImpatientProtocol(H11Protocol):
         self._late = late
 
 
-def _serve(office: Office, app: ASGIApp, listen: socket.socket) -> None:
-    server = uvicorn.Server(configured(app))
-    try:
-        server.run(sockets=[listen])
-    finally:
-        office.observer.close()
+def _serve(app: ASGIApp, listen: socket.socket) -> None:
+    uvicorn.Server(configured(app)).run(sockets=[listen])

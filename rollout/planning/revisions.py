@@ -40,7 +40,7 @@ class Revision:
     template: Obj
     base: str = ""
     values: tuple[Assignment, ...] = ()
-    rules: tuple[Any, ...] = ()
+    rules: tuple[Obj, ...] = ()
     """Of ClusterValues over the template, as they were written."""
     cause: str = ""
     """Why it was made, as annotation `names.CHANGE_CAUSE` of the workload said then."""
@@ -145,7 +145,7 @@ def revision_ref(workload: Ref, content: str) -> Ref:
 
 
 def revision_object(
-    ref: Ref, replicaset: ReplicaSet, revision: str, number: int, rules: Sequence[Any] = ()
+    ref: Ref, replicaset: ReplicaSet, revision: str, number: int, rules: Sequence[Obj] = ()
 ) -> tuple[Ref, Obj]:
     """The present template, with the rules over it if any, as a new RolloutRevision."""
     where, obj = _object(ref, replicaset.uid, revision, _cause(replicaset))

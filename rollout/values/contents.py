@@ -5,7 +5,6 @@ Rendered once for each cluster, in slices, and again only for the clusters that 
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
-from typing import Any
 
 from rollout.model.cluster import Cluster
 from rollout.model.content import json_hash
@@ -35,7 +34,7 @@ class ClusterContents:
 
     def __init__(self) -> None:
         self._made_from: tuple[object, ...] = ()
-        self._written: list[Any] = []
+        self._written: list[Obj] = []
         self._rendering: Rendering | None = None
         self._template: Obj = {}
         self._known: dict[str, RenderedContent | Wait] = {}
@@ -62,7 +61,7 @@ class ClusterContents:
         return self._rendering.problems if self._rendering is not None else ()
 
     @property
-    def written(self) -> list[Any]:
+    def written(self) -> list[Obj]:
         """The rules as they were written, with the names of their objects; none where no values are."""
         return self._written
 

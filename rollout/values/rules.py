@@ -1,6 +1,6 @@
 """The rules of ClusterValues: which fields are set on which clusters."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,14 +89,14 @@ class ClusterValues:
         return f"{self.namespace}/{self.name}"
 
 
-def written_rules(several: Iterable[ClusterValues]) -> list[Any]:
+def written_rules(several: Iterable[ClusterValues]) -> list[Obj]:
     """The rules as they were written, each with the name of its object, by name."""
     return [
         {"name": each.name, "rules": each.raw} for each in sorted(several, key=lambda v: v.name)
     ]
 
 
-def revision_of(content: str, written: list[Any]) -> str:
+def revision_of(content: str, written: Sequence[Obj]) -> str:
     """The revision of a workload: of its template alone, or of the template and the rules over it.
 
     Args:

@@ -82,16 +82,12 @@ def hosted(server: Cluster, admin: KubeHub, tmp_path: Path) -> Iterator[Hosted]:
         with closing(RemoteHub(Access(config, None, token))) as hub:
             yield hub
 
-    observer = Observer(opened).start()
-    with opened() as (hub, _):
+    with Observer(opened) as observer, opened() as (hub, _):
         authority = ReviewedAuthority(hub, opened_as, SystemClock())
         office = Office(
             observer, authority, "hub", SystemClock(), options="--context hub", secure=True
         )
-        try:
-            yield Hosted(admin, application(office, (), events=hub))
-        finally:
-            observer.close()
+        yield Hosted(admin, application(office, (), events=hub))
 
 
 def test_who_may_only_look_sees_everything_and_presses_nothing(hosted: Hosted) -> None:

@@ -101,12 +101,9 @@ def office_on(
     path: Path, clock: Clock, may: May | None = None
 ) -> Iterator[tuple[Office, Observer]]:
     """A dashboard of one person on a state file."""
-    observer = Observer(opening(path, clock)).start()
-    authority = OwnAuthority(TOKEN, "ann", observer, may)
-    try:
+    with Observer(opening(path, clock)) as observer:
+        authority = OwnAuthority(TOKEN, "ann", observer, may)
         yield Office(observer, authority, path.name, SystemClock()), observer
-    finally:
-        observer.close()
 
 
 @contextmanager

@@ -26,12 +26,8 @@ WEB = Ref(REPLICA_SET, "default/web")
 
 @contextmanager
 def _observed(path: Path, after: int = 120) -> Iterator[tuple[Story, Observer]]:
-    with story_on(path, after=after) as story:
-        observer = Observer(opening(path, story.clock)).start()
-        try:
-            yield story, observer
-        finally:
-            observer.close()
+    with story_on(path, after=after) as story, Observer(opening(path, story.clock)) as observer:
+        yield story, observer
 
 
 def test_a_change_is_seen_while_one_question_follows_another(tmp_path: Path) -> None:

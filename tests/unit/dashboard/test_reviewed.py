@@ -116,10 +116,6 @@ class _Heard(Observer):
         super().__init__(*given)
         self.heard = threading.Event()
 
-    def start(self, seconds: float = 30) -> "_Heard":
-        super().start(seconds)
-        return self
-
     def listen(self, listener: Any) -> Callable[[], None]:
         self.heard.set()
         return super().listen(listener)
@@ -128,8 +124,7 @@ class _Heard(Observer):
 @contextmanager
 def _served(path: Path, server: ApiServer) -> Iterator[tuple[Story, Callable[[], TestClient]]]:
     """A dashboard of many, and what makes a browser of somebody."""
-    with story_on(path) as story:
-        observer = _Heard(opening(path, story.clock)).start()
+    with story_on(path) as story, _Heard(opening(path, story.clock)) as observer:
         server.is_heard = observer.heard
 
         @contextmanager
@@ -142,7 +137,6 @@ def _served(path: Path, server: ApiServer) -> Iterator[tuple[Story, Callable[[],
         app = application(office, {HOST})
         with TestClient(app, f"https://{HOST}", follow_redirects=False) as first:
             yield story, lambda: _browser(first)
-        observer.close()
 
 
 def _browser(first: TestClient) -> TestClient:
