@@ -25,6 +25,7 @@ from rollout.calendars.calendar import Calendar, Timetable, openings
 from rollout.calendars.windows import CalendarWindow, Dated
 from rollout.calendars.zones import find_zone
 from rollout.cli.documents import read_documents
+from rollout.cli.naming import missing
 from rollout.cli.options import Stop, options
 from rollout.cli.store import open_hub
 from rollout.cli.tables import Table, lines, widths
@@ -39,6 +40,8 @@ from rollout.model.kinds import (
     MANAGED_CLUSTER,
     Kind,
     Obj,
+    Ref,
+    key_of,
 )
 from rollout.model.problems import joined
 from rollout.model.waits import Reason
@@ -158,9 +161,7 @@ def show_command(
 def _named(known: CalendarSource, name: str, namespace: str) -> KnownCalendar:
     found = [each for each in known.calendars(namespace) if each.ref.name == name]
     if not found:
-        raise Stop(
-            1, f'calendars "{name}" not found: `rollout calendar list -A` lists those that exist'
-        )
+        raise missing(Ref(CALENDAR, key_of(namespace, name)), listing="calendar list -A")
     return max(found, key=lambda each: each.ref.namespace)
 
 

@@ -13,9 +13,9 @@ from rollout.analysis.histories import History, history, kept_revision
 from rollout.api.fields import mapping, text
 from rollout.cli.explain import rollout_lines
 from rollout.cli.hiding import veil
-from rollout.cli.naming import only_workload
+from rollout.cli.naming import missing, only_workload
 from rollout.cli.options import Stop
-from rollout.cli.store import missing, show, snapshotted
+from rollout.cli.store import show, snapshotted
 from rollout.cli.tables import formatted, text_table
 from rollout.cli.text import facts, hanging, put
 from rollout.model.conditions import read_condition

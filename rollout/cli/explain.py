@@ -10,8 +10,8 @@ from rollout.account.words import age, at_and_in, effective, many
 from rollout.analysis.clusters import ExplainedCluster, explain_cluster
 from rollout.analysis.placements import Candidate, ExplainedPlacement, explain_placement
 from rollout.analysis.sentences import condition_line, placement_facts, share_facts, value_line
-from rollout.cli.naming import Named, Target, only_workload, target_named
-from rollout.cli.store import missing, show, snapshotted
+from rollout.cli.naming import Named, Target, missing, only_workload, target_named
+from rollout.cli.store import show, snapshotted
 from rollout.cli.tables import text_table
 from rollout.cli.text import facts, hanging
 from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, WORKLOADS, Kind, Ref

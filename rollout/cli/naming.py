@@ -134,9 +134,26 @@ def check_namespace(word: str, said: str, namespace: str) -> None:
 
 def not_found(ref: Ref) -> str:
     """That an object is not there, as kubectl says it, and where it was looked for."""
-    group = f".{ref.kind.group}" if ref.kind.group else ""
     where = f" in namespace {ref.namespace}" if ref.kind.namespaced else ""
-    return f'{ref.kind.plural}{group} "{ref.name}" not found{where}'
+    return _not_found(ref.kind, ref.name, where)
+
+
+def missing(ref: Ref, listing: str = "") -> Stop:
+    """Ends a command that was asked about what is not there.
+
+    Args:
+        listing: the command that lists those that exist; "": the one that lists this kind.
+    """
+    if not listing and ref.kind in WORKLOADS:
+        listing = "list -A"
+    elif not listing:
+        listing = f"get {ref.kind.plural}{' -A' if ref.kind.namespaced else ''}"
+    return Stop(1, f"{not_found(ref)}; `rollout {listing}` lists those that exist")
+
+
+def _not_found(kind: Kind, name: str, where: str) -> str:
+    group = f".{kind.group}" if kind.group else ""
+    return f'{kind.plural}{group} "{name}" not found{where}'
 
 
 # -- workloads ------------------------------------------------------------------------------------
@@ -173,7 +190,7 @@ class Named:
 
     def _is_not_there(self) -> str:
         if self.kind is not None:
-            return f'{self.kind.plural}.{self.kind.group} "{self.name}" not found in any namespace'
+            return _not_found(self.kind, self.name, " in any namespace")
         where = f" in namespace {self.namespace}" if self.namespace else ""
         return f"there is no workload {self.name!r}{where}"
 

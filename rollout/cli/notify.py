@@ -5,9 +5,9 @@ import uuid
 from collections.abc import Sequence
 from datetime import datetime
 
-from rollout.cli.naming import only_workload
+from rollout.cli.naming import missing, only_workload
 from rollout.cli.options import Stop, options
-from rollout.cli.store import missing, open_hub
+from rollout.cli.store import open_hub
 from rollout.cli.text import say
 from rollout.clock import SystemClock
 from rollout.errors import Gone

@@ -6,9 +6,9 @@ import click
 import yaml
 
 from rollout.cli.hiding import show_secrets_option, veil
-from rollout.cli.naming import complete_kind, only_workload
+from rollout.cli.naming import complete_kind, missing, only_workload
 from rollout.cli.options import Stop, namespace_option, shared
-from rollout.cli.store import missing, snapshotted
+from rollout.cli.store import snapshotted
 from rollout.cli.text import put, say
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON
 

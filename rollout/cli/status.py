@@ -11,8 +11,8 @@ from rollout.account.figures import result, status_line
 from rollout.account.states import Code, WorkloadState, is_believed, state_of
 from rollout.account.words import age, harmless, many
 from rollout.analysis.lookout import Lookout
-from rollout.cli.naming import not_found, only_workload
-from rollout.cli.options import Options, Stop, complain, options
+from rollout.cli.naming import missing, only_workload
+from rollout.cli.options import Options, complain, options
 from rollout.cli.patience import printing
 from rollout.cli.store import open_hub, show, snapshotted, tell_away
 from rollout.cli.tables import text_table
@@ -74,7 +74,7 @@ def look_at(hub: EmbeddedHub, ref: Ref, clock: Clock) -> WorkloadState:
     try:
         obj = hub.get(ref)
     except Gone:
-        raise Stop(Code.FAILED, not_found(ref)) from None
+        raise missing(ref) from None
     said = state_of(obj)
     if not said.is_final or is_believed(hub, obj):
         return said

@@ -198,13 +198,3 @@ def show(value: object, output: str, lines: Iterable[str]) -> None:
         return
     for line in lines:
         say(line)
-
-
-def missing(ref: Ref) -> Stop:
-    """Ends a command that was asked about what is not there."""
-    where = f" in namespace {ref.namespace}" if ref.namespace else ""
-    return Stop(
-        1,
-        f'{ref.kind.plural} "{ref.name}" not found{where}; `rollout get {ref.kind.plural}'
-        f"{' -A' if ref.kind.namespaced else ''}` lists those that exist",
-    )

@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from rollout.cli.naming import Named, not_found, workload_argument
+from rollout.cli.naming import Named, missing, workload_argument
 from rollout.cli.options import (
     F,
-    Stop,
     decorated,
     namespace_option,
     options,
@@ -21,7 +20,7 @@ from rollout.cli.store import open_hub, tell_away
 from rollout.cli.text import put, say
 from rollout.errors import Gone
 from rollout.hub.base import EmbeddedHub
-from rollout.model.kinds import WORKLOADS, Ref, full_name
+from rollout.model.kinds import Ref, full_name
 from rollout.operate.edits import VerbResult, Who
 
 Doing = Callable[[EmbeddedHub, Ref, Who], Iterable[VerbResult]]
@@ -58,8 +57,7 @@ def do(asked: tuple[str, str, str], about: Named | Ref, doing: Doing) -> None:
         try:
             told = list(doing(hub, ref, Who(by or user(), clock.now(), reason)))
         except Gone:
-            shown = "list -A" if ref.kind in WORKLOADS else f"get {ref.kind.plural}"
-            raise Stop(1, f"{not_found(ref)}; `rollout {shown}` lists those that exist") from None
+            raise missing(ref) from None
         _tell(told, output)
         tell_away(hub, clock.now(), lambda: True)  # what was asked for waits
 

@@ -24,11 +24,11 @@ from rollout.account.wire import as_json
 from rollout.account.words import age
 from rollout.analysis.lookout import Lookout
 from rollout.analysis.snapshot import snapshot_of, stored
+from rollout.cli.naming import missing, not_found
 from rollout.cli.options import Options, Stop, complain
 from rollout.cli.patience import printing
 from rollout.cli.picture import WIDE, drawn, fitting, workload_picture
 from rollout.cli.status import GRACE
-from rollout.cli.store import missing
 from rollout.cli.text import is_ascii, put
 from rollout.clock import Clock
 from rollout.hub.base import EmbeddedHub, away_since
@@ -150,7 +150,7 @@ class Watch:
         """Ends a watch of what is not there; what is typed without its kind may be an add-on."""
         addon = Ref(CLUSTER_MANAGEMENT_ADDON, self._ref.name)
         if self._ref.kind is REPLICA_SET and addon.name in self._addons():
-            said = f"{self._ref} is not there, but there is an add-on of that name"
+            said = f"{not_found(self._ref)}, but there is an add-on of that name"
             return Stop(Code.FAILED, f"{said}: rollout get cma {addon.name} --watch")
         return missing(self._ref)
 

@@ -267,12 +267,8 @@ def test_a_fix_is_simulated_where_the_last_run_has_left_the_fleet(
 @pytest.mark.parametrize(
     ("words", "code", "fault"),
     [
-        (("describe", "cma", "nope"), 1, '"nope" not found; `rollout get clustermanagementaddons`'),
-        (
-            ("explain", "addon", "nope"),
-            1,
-            '"nope" not found; `rollout get clustermanagementaddons`',
-        ),
+        (("describe", "cma", "nope"), 1, '"nope" not found; `rollout list -A`'),
+        (("explain", "addon", "nope"), 1, '"nope" not found; `rollout list -A`'),
         (("history", "cma"), 2, "name one workload: NAME, NAMESPACE/NAME, mwrs NAME, or cma NAME"),
         (("describe", "mca", "x"), 2, "name a ManifestWorkReplicaSet or a ClusterManagementAddOn"),
         (("explain", "cluster", "aws-west-1", "--workload", "cma/x"), 1, '"x" not found'),

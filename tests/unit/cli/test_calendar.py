@@ -177,7 +177,7 @@ def test_a_calendar_that_cannot_be_read_any_more_is_shown_as_it_decides(tmp_path
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("show", "nope"), 'calendars "nope" not found'),
+        (("show", "nope"), '"nope" not found in namespace default'),
         (("show", "business", "--zone", "Mars"), "there is no time zone 'Mars'"),
         (("list", "--at", "noon"), "'noon' is not an instant"),
     ],

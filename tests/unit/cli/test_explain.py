@@ -212,7 +212,7 @@ def test_explain_says_what_it_can_explain(state: Path, words: tuple[str, ...], f
     [
         (("nope",), "there is no workload 'nope'; `rollout list -A` shows all"),
         (("rollout", "nope"), '"nope" not found in any namespace; `rollout list -A` shows all'),
-        (("rollout", "default/nope"), "`rollout get manifestworkreplicasets -A` lists"),
+        (("rollout", "default/nope"), "`rollout list -A` lists those that exist"),
         (("placement", "nope"), "`rollout get placements -A` lists those that exist"),
         (("cluster", "nope"), "`rollout get managedclusters` lists those that exist"),
         (("cluster", "c1", "--workload", "nope"), "there is no workload 'nope'"),
