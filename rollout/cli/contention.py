@@ -69,31 +69,66 @@ def check_leases(send: Send, namespace: str, name: str, now: datetime) -> Iterat
         yield CheckResult("leader", Level.NOTE, what, fix)
 
 
-CONTESTED: Mapping[Kind, tuple[str, str]] = {
-    PLACEMENT_DECISION: ("f:status", "--no-schedule-placements, or OCM's placement controller"),
-    REPLICA_SET: (
-        "f:status",
-        "OCM's work controller: the feature gate ManifestWorkReplicaSet of the ClusterManager",
+@dataclass(frozen=True, slots=True)
+class _FeatureGate:
+    """A feature gate of a ClusterManager that switches a controller of OCM's on."""
+
+    part: str  # of its spec
+    feature: str
+    by_default: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ContestedPart:
+    """A part of a kind that is ours alone, and what of OCM's writes it too where both run."""
+
+    kind: Kind
+    part: str
+    rival: str
+    gate: _FeatureGate | None = None  # None: a ClusterManager cannot switch it off
+    option: str = ""  # of ours, that leaves the part to the rival
+    of_addons: bool = False
+
+    @property
+    def switch(self) -> str:
+        """What is to be switched off: ours or theirs."""
+        how = f": the feature gate {self.gate.feature} of the ClusterManager" if self.gate else ""
+        return f"{self.option}, or {self.rival}{how}" if self.option else f"{self.rival}{how}"
+
+
+_WORKLOADS = _FeatureGate("workConfiguration", "ManifestWorkReplicaSet", by_default=False)
+_ADDONS = _FeatureGate("addOnManagerConfiguration", "AddonManagement", by_default=True)
+_WORK_CONTROLLER = "OCM's ManifestWorkReplicaSet controller"
+CONTESTED = (
+    _ContestedPart(
+        kind=PLACEMENT_DECISION,
+        part="f:status",
+        rival="OCM's placement controller",
+        option="--no-schedule-placements",
     ),
-    MANIFEST_WORK: (
-        "f:spec",
-        "OCM's work controller: the feature gate ManifestWorkReplicaSet of the ClusterManager",
+    _ContestedPart(kind=REPLICA_SET, part="f:status", rival=_WORK_CONTROLLER, gate=_WORKLOADS),
+    _ContestedPart(kind=MANIFEST_WORK, part="f:spec", rival=_WORK_CONTROLLER, gate=_WORKLOADS),
+    _ContestedPart(
+        kind=CLUSTER_MANAGEMENT_ADDON,
+        part="f:status",
+        rival="OCM's add-on manager",
+        gate=_ADDONS,
+        option="--no-roll-addons",
+        of_addons=True,
     ),
-}
-"""Which part of a kind is ours alone, and what is to be switched off where somebody else writes it."""
-CONTESTED_OF_ADDONS: Mapping[Kind, tuple[str, str]] = {
-    CLUSTER_MANAGEMENT_ADDON: (
-        "f:status",
-        "--no-roll-addons, or OCM's add-on manager: AddonManagement of the ClusterManager",
-    ),
-}
-"""The same where add-ons are rolled out."""
+)
+"""The one list of these; the checks of writers and of feature gates both follow from it."""
+
+
+def _contested(*, addons: bool) -> Iterator[_ContestedPart]:
+    """What others may write too; of add-ons only where we roll them out."""
+    return (each for each in CONTESTED if addons or not each.of_addons)
 
 
 def check_writers(send: Send, now: datetime, *, addons: bool = False) -> Iterator[CheckResult]:
     """Who has written, lately, what only we should write? Told by managedFields."""
-    contested = {**CONTESTED, **(CONTESTED_OF_ADDONS if addons else {})}
-    for kind, (part, switch) in contested.items():
+    for contested in _contested(addons=addons):
+        kind, part = contested.kind, contested.part
         writers: dict[str, tuple[datetime, str]] = {}
         query = f"?limit={SAMPLE}"
         if kind is MANIFEST_WORK:
@@ -101,7 +136,7 @@ def check_writers(send: Send, now: datetime, *, addons: bool = False) -> Iterato
         try:
             items = ask(send, path_of(kind) + query).get("items") or ()
         except Gone:
-            if kind in CONTESTED:
+            if not contested.of_addons:
                 raise
             continue  # a hub may do without add-ons
         for obj in items:
@@ -110,7 +145,7 @@ def check_writers(send: Send, now: datetime, *, addons: bool = False) -> Iterato
                     meta = obj["metadata"]
                     writers[manager] = (at, key_of(meta.get("namespace", ""), meta["name"]))
         fresh = {m: said for m, said in writers.items() if now < said[0] + RECENT}
-        yield from _writer_findings(kind, part, switch, fresh, old=set(writers) - set(fresh))
+        yield from _writer_findings(contested, fresh, old=set(writers) - set(fresh))
 
 
 def writers_of(obj: Obj, part: str) -> Iterator[tuple[str, datetime]]:
@@ -122,15 +157,16 @@ def writers_of(obj: Obj, part: str) -> Iterator[tuple[str, datetime]]:
 
 
 def _writer_findings(
-    kind: Kind, part: str, switch: str, fresh: Mapping[str, tuple[datetime, str]], old: set[str]
+    contested: _ContestedPart, fresh: Mapping[str, tuple[datetime, str]], old: set[str]
 ) -> Iterator[CheckResult]:
-    word = part.removeprefix("f:")
+    kind, word = contested.kind, contested.part.removeprefix("f:")
     for manager, (at, key) in sorted(fresh.items()):
         yield CheckResult(
             "second controller",
             Level.PROBLEM,
             f"{manager} wrote the {word} of a {kind.name} at {at.isoformat()} ({key})",
-            f"two controllers of the same objects undo each other's work; switch one off: {switch}",
+            f"two controllers of the same objects undo each other's work; switch one off:"
+            f" {contested.switch}",
         )
     if old:
         yield CheckResult(
@@ -145,42 +181,22 @@ def _writer_findings(
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _FeatureGate:
-    """A feature gate of a ClusterManager that switches a controller of OCM's on."""
-
-    part: str  # of its spec
-    feature: str
-    what: str
-    by_default: bool
-
-
-_WORKLOADS = _FeatureGate(
-    "workConfiguration",
-    "ManifestWorkReplicaSet",
-    "OCM's ManifestWorkReplicaSet controller",
-    by_default=False,
-)
-_ADDONS = _FeatureGate(
-    "addOnManagerConfiguration", "AddonManagement", "OCM's add-on manager", by_default=True
-)
-
-
 def check_feature_gates(send: Send, *, addons: bool = False) -> Iterator[CheckResult]:
     """Does a ClusterManager switch a controller on that does what ours does?"""
+    rivals = {each.gate: each.rival for each in _contested(addons=addons) if each.gate}
     try:
         managers = ask(send, MANAGER_PATH).get("items") or ()
     except Gone:
         return
     for manager in managers:
-        for feature_gate in (_WORKLOADS, *((_ADDONS,) if addons else ())):
+        for feature_gate, rival in rivals.items():
             if not _is_on(feature_gate, manager.get("spec") or {}):
                 continue
             name = manager["metadata"]["name"]
             yield CheckResult(
                 "second controller",
                 Level.PROBLEM,
-                f"the ClusterManager {name} enables {feature_gate.what}",
+                f"the ClusterManager {name} enables {rival}",
                 f"set the mode of the feature gate {feature_gate.feature} in"
                 f" spec.{feature_gate.part}.featureGates to Disable; what it made stays"
                 " as it is, and ours goes on from there",

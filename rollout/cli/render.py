@@ -10,7 +10,7 @@ from rollout.cli.naming import complete_kind, missing, only_workload
 from rollout.cli.options import Stop, namespace_option, shared
 from rollout.cli.store import snapshotted
 from rollout.cli.text import put, say
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON
+from rollout.model.kinds import VALUED
 
 
 @click.command(name="render")
@@ -36,7 +36,7 @@ def render(
     named = only_workload(words, namespace)
     with snapshotted() as (hub, snapshot):
         ref = named.on(hub)
-        if ref.kind is CLUSTER_MANAGEMENT_ADDON:
+        if ref.kind not in VALUED:
             raise Stop(
                 2, "add-ons have variables of their own (AddOnDeploymentConfig), and no values"
             )

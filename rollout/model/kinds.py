@@ -156,6 +156,8 @@ so neither can be named on the command line."""
 
 WORKLOADS = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
 """The kinds that are rolled out."""
+VALUED = (REPLICA_SET,)
+"""Those of them that ClusterValues can be for: add-ons have variables of their own."""
 
 
 @dataclass(frozen=True, slots=True)
