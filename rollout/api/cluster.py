@@ -26,7 +26,7 @@ from rollout.api.wire import (
     Name,
     QuantityText,
     Shape,
-    Value,
+    TaintValue,
     WireObject,
     accepted,
     list_map,
@@ -52,7 +52,7 @@ class TaintShape(Shape):
     """Keeps placements away that do not tolerate it."""
 
     key: LabelKey
-    value: Value | None = None
+    value: TaintValue | None = None
     effect: Literal["NoSelect", "PreferNoSelect", "NoSelectIfNew"]
     time_added: Annotated[InstantText, Field(json_schema_extra={"nullable": True})] | None = None
 

@@ -25,7 +25,7 @@ from rollout.api.wire import (
     Name,
     RuledShape,
     Shape,
-    Value,
+    TaintValue,
     WireObject,
     accepted,
     passing,
@@ -220,7 +220,7 @@ class TolerationShape(RuledShape):
 
     key: TolerationKey | None = None
     operator: Literal["Equal", "Exists", ""] | None = "Equal"
-    value: Value | None = None
+    value: TaintValue | None = None
     effect: Literal["NoSelect", "PreferNoSelect", "NoSelectIfNew", ""] | None = None
     toleration_seconds: Int64 | None = None
 

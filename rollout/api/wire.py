@@ -283,7 +283,7 @@ DurationText = Annotated[
     passing(parse_duration, DURATION_ACCEPTED),
     accepted(DURATION_ACCEPTED),
 ]
-Value = Annotated[str, Field(max_length=1024)]
+TaintValue = Annotated[str, Field(max_length=1024)]
 """The value of a taint or a toleration."""
 InstantText = Annotated[
     str,

@@ -25,7 +25,7 @@ from rollout.model.kinds import DEFAULT_NAMESPACE, KINDS, Ref
 if TYPE_CHECKING:
     from rollout.account.tree import WorkloadAccount
 
-Pause = Callable[[timedelta], object]
+AwaitChange = Callable[[timedelta], object]
 Say = Callable[[Ref, WorkloadState], None]
 GRACE = timedelta(seconds=3)
 """Longer than an engine takes to hear of an annotation and to say what came of it: for so long an end
@@ -142,7 +142,7 @@ def in_words(chosen: Options) -> Iterator[Say]:
 
 
 @contextmanager
-def _news(hub: EmbeddedHub, ref: Ref) -> Iterator[Pause]:
+def _news(hub: EmbeddedHub, ref: Ref) -> Iterator[AwaitChange]:
     """A pause that ends when something happens to an object of this kind, or the time is up."""
     with closing(Lookout(hub)) as lookout:
         wait: Callable[[float], object] = lookout.wait
@@ -159,7 +159,7 @@ def wait_for(
     timeout: timedelta,
     clock: Clock,
     *,
-    pause: Pause,
+    pause: AwaitChange,
     say: Say = _say,
     grace: timedelta = GRACE,
 ) -> int:

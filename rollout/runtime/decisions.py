@@ -60,7 +60,8 @@ class DecisionLine:
     others: tuple[str, ...] = ()
 
 
-Key = tuple[str, str]
+RolloutKey = tuple[str, str]
+"""A workload and one of its placements, as lines name them."""
 _encoder = msgspec.json.Encoder()
 
 
@@ -132,7 +133,7 @@ class DecisionLog:
     # -- the file ------------------------------------------------------------------------------
 
     def _news(
-        self, key: Key, logged: _Logged, rollout: Rollout, now: datetime
+        self, key: RolloutKey, logged: _Logged, rollout: Rollout, now: datetime
     ) -> tuple[dict[str, Standing | None], Rollout | None]:
         """The changes since this rollout's last line; without a last line a snapshot is written."""
         known, before = logged.standings, logged.terms
@@ -194,7 +195,7 @@ class DecisionLog:
             self.path.replace(self.path.with_name(f"{self.path.name}.1"))
 
 
-def _ocm_line(key: Key, made: OcmStepMade, now: datetime) -> DecisionLine:
+def _ocm_line(key: RolloutKey, made: OcmStepMade, now: datetime) -> DecisionLine:
     return DecisionLine(
         what="ocm",
         workload=key[0],
@@ -259,7 +260,7 @@ def folded(
 
     Raises: as `redecide`.
     """
-    rollouts: dict[Key, Rollout] = {}
+    rollouts: dict[RolloutKey, Rollout] = {}
     for number, line in lines:
         key = (line.workload, line.placement)
         if line.what == "ocm":

@@ -147,7 +147,7 @@ class Chronicle:
         return f"{note.ref.name[:NAME_LENGTH]}.{hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
 
-_Told = tuple[Note, str, datetime]
+_QueuedNote = tuple[Note, str, datetime]
 """A note, the uid of what it is about, and when it was told."""
 
 K = TypeVar("K")
@@ -228,7 +228,7 @@ class EventWriter:
     ) -> None:
         self._io, self._clock, self._uid_of, self._dropped = io, clock, uid_of, dropped
         self._chronicle = Chronicle(instance)
-        self._queue: queue.Queue[_Told | None] = queue.Queue(QUEUED)
+        self._queue: queue.Queue[_QueuedNote | None] = queue.Queue(QUEUED)
         self._thread = threading.Thread(target=self._serve, name="events", daemon=True)
 
     def start(self) -> None:
@@ -259,9 +259,9 @@ class EventWriter:
             for first in range(0, len(due), AT_ONCE):
                 self._write(due[first : first + AT_ONCE])
 
-    def _next(self) -> "list[_Told | None]":
+    def _next(self) -> "list[_QueuedNote | None]":
         """What waits, at most as much as is written at once; nothing after a while without."""
-        found: list[_Told | None] = []
+        found: list[_QueuedNote | None] = []
         with suppress(queue.Empty):
             found.append(self._queue.get(timeout=_IDLE_SECONDS))
             while len(found) < AT_ONCE and found[-1] is not None:
