@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 AwaitChange = Callable[[timedelta], object]
 Say = Callable[[Ref, WorkloadState], None]
 GRACE = timedelta(seconds=3)
-"""Longer than an engine takes to hear of an annotation and to say what came of it: for so long an end
-that stands there when somebody begins to wait is doubted."""
+"""How long an end that is found at the start of a wait is doubted: longer than an engine takes to hear
+of an annotation and to answer it."""
 LONGEST_PAUSE_SECONDS = 5.0
 """So often it is looked at where nothing is heard of it."""
 
@@ -165,8 +165,8 @@ def wait_for(
 ) -> int:
     """Say each verdict that differs from the one before, until one is final or the time is up.
 
-    The one that stands there in the beginning may be of before what a person asked for last: an
-    annotation changes no generation. One that follows on going on is news.
+    The first one may be older than what a person asked for last, since an annotation changes no
+    generation. A final verdict that follows one that was not final is believed.
 
     Args:
         look: gives the verdict of the moment.

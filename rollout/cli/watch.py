@@ -169,8 +169,8 @@ class Watch:
     def follow(self, show: Screen, wall: Clock, timeout: timedelta | None) -> int:
         """Show it until it ends, or the time is up. Returns: the exit code, as of `rollout status`.
 
-        An end that stands there in the beginning may be of before what a person asked for last; it
-        is believed after `GRACE`.
+        An end that is found at the start may be older than what a person asked for last; it is believed
+        after `GRACE`.
 
         Args:
             wall: the time of whoever watches, on which ``timeout`` is measured.

@@ -61,7 +61,7 @@ class KnownCalendar:
         return self.unread.problems if self.unread is not None else ()
 
     def place(self, cluster: str, zone: str | None) -> bool:
-        """Note the zone of a cluster (None: it is not concerned); whether that is news."""
+        """Note the zone of a cluster (None: it is not concerned). Returns: whether it is another one."""
         before = self.zones.get(cluster)
         if before == zone:
             return False

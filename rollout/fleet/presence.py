@@ -43,7 +43,7 @@ class Presence:
         return refs | (self._hear(cluster, lease, now) if lease is not None else set())
 
     def take_lease(self, event: Event, now: datetime) -> set[Ref]:
-        """Take in a Lease. One that is deleted is no word of the agent: the grace runs on."""
+        """Take in a Lease. Its deletion is no sign of life of the agent: the grace goes on."""
         name = event.ref.namespace
         if event.ref.name != LEASE_NAME:
             return set()

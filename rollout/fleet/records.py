@@ -112,7 +112,7 @@ class Records:
         """Take in a RolloutRevision. Returns: the workload of which what was kept is gone by it, or may be
         another one now, if any.
 
-        What somebody changed, also its number, is remembered as it was until it stands there again.
+        A revision that somebody changed (its number too) is remembered as it was until it is restored.
         """
         ref = event.ref
         before, known = self._owners.pop(ref, None), self._edited.get(ref)

@@ -43,7 +43,7 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
     # -- what the fleet asks -------------------------------------------------------------------
 
     def deleted(self, write: Delete, now: datetime) -> None:
-        """A work is not deleted again while the news of its end is on the way."""
+        """Mark the work as going, so that it is not deleted again before the event of its deletion."""
         work = self._works.get(write.ref.key) if write.ref.kind is MANIFEST_WORK else None
         if work is not None and work.uid == write.uid and not work.deleting:
             going = self._works[write.ref.key] = replace(work, deleting=True)

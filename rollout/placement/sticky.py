@@ -36,7 +36,7 @@ class Regrouped:
 def told_pages(placement: Placement, own: Sequence[Decision]) -> tuple[Decision, ...]:
     """The pages that the status names, in the groups that it has them in.
 
-    All pages, as they say themselves, where it names none of them.
+    If it names none of them: all pages, in the groups that they name themselves.
     """
     groups = {
         page: (index, name)

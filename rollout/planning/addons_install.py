@@ -122,8 +122,8 @@ def uninstalls(
 ) -> Removals:
     """What the strategy installed at clusters that are selected no more.
 
-    A placement that is missing, or of which it is not known whom it selects, could select any of
-    them: then nothing goes.
+    A placement that is missing, or whose selection is unknown, could select any of them: then nothing
+    is removed.
     """
     shares = workload.shares.values()
     if not workload.strays or addon.placements is None or not all(s.is_settled for s in shares):

@@ -1,8 +1,8 @@
 """How does a ManifestWorkReplicaSet stand as a whole? One reason, and a sentence.
 
 What stops it comes first, then what it waits for, then that it is done. Of several placements that are
-stopped one is told: a revision that is taken back in one placement is barred in all, so how far that is comes
-before what else stops a placement. Source: semantics row 27.
+stopped one is told. A rollback comes first: a revision that one placement rolls back is barred in all.
+Source: semantics row 27.
 """
 
 from collections.abc import Sequence

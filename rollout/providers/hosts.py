@@ -100,9 +100,9 @@ def _inside(address: IpAddress) -> IpAddress:
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves names, and gives no address that may not be asked. It is what is connected to, so that a
-    name cannot have another address a moment later. Names are looked up on threads of their own: one that
-    hangs holds up its own namespace.
+    """Resolves names, and refuses addresses that may not be asked. The connection goes to the address that
+    was checked, so a name cannot have another one a moment later. Names are looked up on threads of their
+    own: one that hangs delays its own namespace only.
     """
 
     def __init__(self, policy: HostPolicy) -> None:

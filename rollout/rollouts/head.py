@@ -66,7 +66,7 @@ class Head:
     current when that was first seen: it counts for no other (S20). ``barred_by`` is a placement that took
     ``revision`` back and that the workload names no more ("": none did): here it goes no further.
     ``removals`` are how many clusters were removed when, ``detached`` how many of these had lost their
-    ManagedCluster. ``leaving`` are those among them of which it is not known that they are gone.
+    ManagedCluster. ``leaving`` are those among them that are not known to be gone.
     """
 
     revision: str = ""

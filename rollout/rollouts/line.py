@@ -187,12 +187,12 @@ def next_line(line: Line, event: LineEvent, course: Course, now: datetime) -> Li
 def _seen(line: Line, seen: Observation | None, course: Course, now: datetime) -> Line:
     line = _brought_again(replace(line, seen=seen), course.content, now)
     before = line.standing
-    # What was taken back is not taken over again: it is drift.
+    # A content that was rolled back is not adopted again: it is drift.
     wanted = "" if before is not None and course.gave(before) else course.content
     missed = course.is_missed
     after = stand(line.cluster, before, seen, wanted, now=now, missed=missed)
     if before is not None and after != before and before.revision != course.content:
-        # What came of an older revision stays: later trouble there takes no slot again.
+        # The verdict on an older revision stays: later trouble there takes no slot again.
         known = concluded(before, course.timing, now)
         after = stand(line.cluster, known, seen, wanted, now=now, missed=missed)
     if after is None or after == before:

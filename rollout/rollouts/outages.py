@@ -19,7 +19,7 @@ class Outages:
 
     @property
     def blind_since(self) -> datetime | None:
-        """Since when news may be missing; None where all that happens is heard of."""
+        """Since when events may be missing; None while all of them arrive."""
         return min(self._open.values(), default=None)
 
     def blind(self, what: Hashable, since: datetime | None) -> bool:

@@ -26,8 +26,8 @@ def deal(
             twice counts once.
         before: the shares until now.
 
-    After a placement of which it is not known whom it selects, nobody can tell what is left for
-    those behind it: they keep what they had and no earlier one selects, and are held for the same reason.
+    If the selection of a placement is unknown, it is unknown what is left for later ones. These keep what
+    they had, unless an earlier one selects it, and are held for the same reason.
     """
     shares: dict[str, S] = {}
     members: dict[str, str] = {}

@@ -58,7 +58,7 @@ class Terms:
     is_known: bool = True
     """Whether the selection could be read; where not, nobody is taken to have left."""
     blind_since: datetime | None = None
-    """Since when news may be missing."""
+    """Since when events may be missing."""
     gates: Mapping[str, Gate] = field(default_factory=lambda: GATES)
     """The kinds of gates that are installed."""
     unsettled: Wait | None = None
@@ -103,9 +103,9 @@ def reselected(
 ) -> Terms | None:
     """The terms agreed last with other clusters.
 
-    After a restart none were agreed yet: then the record's revision ("": there is none) is watched, on
-    clusters with values of their own the content that was brought for it, and nothing is judged of it
-    until it is known again how.
+    After a restart none are agreed yet. Then the record's revision ("": there is none) is watched, and on
+    clusters with values of their own the content that was brought for it. It gets no verdict until the
+    terms are known again.
     """
     if agreed is not None:
         return replace(agreed, selection=selection, is_known=known)
@@ -284,7 +284,7 @@ def differ_in_contents_alone(before: Terms, after: Terms) -> bool:
 
 
 def other_contents(before: Terms, after: Terms) -> list[str]:
-    """The clusters that are to carry something else, or of which it is known now, or no more, by name."""
+    """The clusters whose content is another one, or is newly known or unknown, by name."""
     clusters = before.contents.keys() | after.contents.keys()
     return sorted(
         cluster

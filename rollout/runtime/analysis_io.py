@@ -1,7 +1,7 @@
 """Carries out a `Measure`: from a plan to the status of the run.
 
-Whoever measures answers when it is done, on any thread. What came of it is put into the status by the rules
-of `rollout.measuring.verdicts` and written as every other status is; the plan is told of that write.
+The measurer answers on any thread. The rules of `rollout.measuring.verdicts` put the result into the status,
+which is written as every other status is; the plan is told of that write.
 """
 
 from collections.abc import Callable, Mapping, Sequence

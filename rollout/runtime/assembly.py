@@ -59,9 +59,9 @@ log = logging.getLogger(__name__)
 
 FIGURES_SECONDS = 2.0
 HURRY = timedelta(milliseconds=100)
-"""News are gathered for no longer where clusters wait for nothing but other clusters."""
+"""Events are gathered for only this long where clusters wait for nothing but other clusters."""
 QUIET = timedelta(milliseconds=100)
-"""When no news of a placement has come for so long, it is decided: labels of a hundred clusters that
+"""A placement is decided when it has had no event for this long: labels of a hundred clusters that
 change together are one change."""
 PLACING = 32
 """Placements whose decisions are written at once; each can have a hundred pages."""

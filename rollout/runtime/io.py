@@ -216,7 +216,7 @@ def outcome_of(write: Write, error: HubError) -> WriteOutcome:
             gone = WriteResult.LANDED if isinstance(write, Delete) else WriteResult.STALE
             return WriteOutcome(result=gone, message=str(error))
         case Unauthenticated():
-            pass  # whoever asks is not known now, and no cluster is at fault (row 19)
+            pass  # the server does not know us now; no cluster is at fault (row 19)
         case Invalid() | Denied():
             return WriteOutcome(result=WriteResult.REFUSED, message=str(error))
         case Throttled(after=after):

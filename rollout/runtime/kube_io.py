@@ -35,7 +35,7 @@ from rollout.runtime.io import (
 READ_BACK_SECONDS = 3.0
 """For so long reading back is repeated while the server cannot answer."""
 OLDEST_SECONDS = 15.0
-"""A write that has waited for so long is not sent: it rests on news of then. It is planned again."""
+"""A write that has waited this long is out of date: it is not sent, but planned again."""
 FRESH_SECONDS = 5.0
 """Nor is one that waited so long after it was read whether it may be done."""
 TOGETHER = 50
@@ -133,7 +133,7 @@ class KubeIo:
                 self._go_on([attempt], errand)
 
     def _tell(self, attempt: Attempt, errand: _Errand) -> None:
-        """What came of it; where that is not known, or others wrote, what is there is read first."""
+        """Report the outcome. If it is unknown, or others wrote, the object is read first."""
         if self._is_overtaken(attempt):
             errand.done(attempt.write, replace(attempt.outcome, read_back=ReadBack.HEARD))
         elif attempt.outcome.read_back is ReadBack.LEFT and attempt.outcome.result in (

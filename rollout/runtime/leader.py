@@ -69,7 +69,7 @@ class LeaseAction(Enum):
 
 
 def sighted(obj: Obj, before: SeenLease | None, now: datetime) -> SeenLease:
-    """What a read of the lease says. A renewal is news; an edit of anything else is not."""
+    """What a read of the lease says. ``since`` moves with what leaders write, not with other edits."""
     spec = obj.get("spec") or {}
     found = SeenLease(
         holder=str(spec.get("holderIdentity") or ""),

@@ -1,7 +1,7 @@
 """Carries out a `Deliver`: from a plan to the status of the notification.
 
-Whoever delivers answers when it is done, on any thread. What came of it is written into the status; the
-plan is told of that write. Delivering is no write to the hub, and holds up none.
+The deliverer answers on any thread. The result is written into the status, and the plan is told of that
+write. A delivery is not a write to the hub, and delays none.
 """
 
 import threading

@@ -18,7 +18,7 @@ LEISURE = 9
 _ASKED = ("generation", "annotations", "labels")
 """Fields of the metadata that change when somebody asks for something else."""
 _GATHERED = "gathered"
-"""The timer of news that wait."""
+"""The name of the timer after which gathered events are planned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Pace:
     least_interval: Mapping[Kind, timedelta] = field(
         default_factory=lambda: {REPLICA_SET: timedelta(seconds=1)}
     )
-    """News of an object is planned at once; then news and due timers are gathered for this long.
+    """An object is planned at the first event; then events and due timers are gathered for this long.
 
     An edit of the object itself (spec, annotations, labels, deletion) is planned at once as well, but
     only one in each interval; further edits are gathered. So constant edits cause at most one more
@@ -39,14 +39,14 @@ class Pace:
     that one object is written at most once in each interval, after edits too. Other planners bound
     their own writes."""
     quiet: Mapping[Kind, timedelta] = field(default_factory=dict)
-    """Of these kinds not even the first news is planned at once, but when none has come for this
-    long, or after the least interval: what happens to many objects together is planned once."""
+    """Objects of these kinds are planned not at the first event, but when none has come for this long,
+    or after the least interval: one plan then covers many events."""
     hurry: timedelta | None = None
     """They are gathered only this long where they can let more be done at once (`Plan.pressing`),
     and for at least `LEISURE` times as long as the plan took to make. None: as all others."""
     most_out: Mapping[Kind, int] = field(default_factory=dict)
-    """Of these kinds so many plans are carried out at once; the others are made when their turn
-    comes. A plan whose writes wait for long rests on old news, and is held in memory meanwhile."""
+    """How many plans of these kinds are carried out at once. The others are made when their turn
+    comes: a plan whose writes wait for long is out of date, and takes memory meanwhile."""
     strict: bool = False
     """Raise what a planner raises (tests, simulation) instead of logging, counting and backing off."""
 
@@ -55,7 +55,7 @@ USUAL = Pace()
 
 
 class Gathering:
-    """Until when the news of each object are gathered; for the timers of the engine."""
+    """Until when the events of each object are gathered; for the timers of the engine."""
 
     def __init__(self, pace: Pace, timers: Timers) -> None:
         self._pace, self._timers = pace, timers
@@ -67,7 +67,7 @@ class Gathering:
         self._hastened: dict[Ref, datetime] = {}  # when an edit of it last did not wait
 
     def interval(self, ref: Ref) -> timedelta:
-        """The least time from one plan of the object to the next that news bring about."""
+        """The least time between two plans of the object that events cause."""
         usual = self._pace.least_interval.get(ref.kind, timedelta(0))
         return min(usual, self._intervals.get(ref, usual))
 
@@ -135,7 +135,7 @@ class Gathering:
         return ref.kind in self._pace.from_landing and bool(self.interval(ref))
 
     def landed(self, ref: Ref, now: datetime, wanted: bool) -> None:
-        """The last write of its plan came back now; ``wanted``: news came meanwhile."""
+        """The last write of its plan came back now; ``wanted``: an event came meanwhile."""
         self._last_pass[ref] = now
         if wanted or ref in self._until:
             self._gather(ref, now + self.interval(ref))

@@ -153,7 +153,7 @@ class Controller:
         return Readiness(True, f"it stands by; {candidate.leader or 'nobody'} leads")
 
     def is_alive(self) -> bool:
-        """Whether the loop still comes round, or is reading everything: each read has its time-out."""
+        """Whether the loop still turns, or is reading everything: each read has its time-out."""
         return self._is_reading or self._clock.now() < self._turned_at + LONGEST_TURN
 
     # -- the loop ------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class Controller:
         self.finish(stop_within)
 
     def _listen(self, seconds: float) -> None:
-        """Wait for a message, and a breath more; or for so many seconds."""
+        """Wait for a message, for at most this many seconds; after one, wait for `BREATH` more."""
         if self.engine.wait(seconds) and not self.stopping:
             self._nap(BREATH)
 

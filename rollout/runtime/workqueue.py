@@ -84,8 +84,8 @@ class WorkQueue(Generic[K]):
     def backoff(self, key: K, now: datetime) -> timedelta:
         """Count a failure. Returns: how long to wait: 0.5 s, 1 s, 2 s ... 5 min, less up to a fifth.
 
-        What fails again before its pause is over, since news woke it, counts no second time: a server
-        that comes back brings much news before it takes the first write.
+        If an event wakes the key before its pause is over and it fails again, that is not counted: a
+        server that comes back sends many events before it takes the first write.
         """
         count, until = self._failures.get(key, (0, now))
         failures = count + 1 if now >= until else count

@@ -110,8 +110,8 @@ class Timing:
     ``soak`` is how long success must stand without a break; ``deadline`` (None: for ever) runs from
     the first attempt; ``grace`` is how long a failure may stand before it counts. ``outages`` are
     the spans (from, to), ascending and disjoint, in which the hub was out of touch: neither deadlines
-    nor soaks run in them (rows 8, 20). ``blind_since`` is when such a span began that is not over yet: news may
-    be missing, so nothing that came due since then is taken for decided. ``measured`` are the analyses of
+    nor soaks run in them (rows 8, 20). ``blind_since`` is when such a span began that is not over yet: events may
+    be missing, so nothing that came due since then counts as decided. ``measured`` are the analyses of
     single clusters (None: none is asked for): a cluster has not soaked before its own is Successful, or is
     ``approved`` where it is not clear or cannot be measured (until when; None: without end).
     """
@@ -254,8 +254,8 @@ def both_shut(one: Shut, other: Shut) -> Shut:
 class Closed:
     """The clusters that are shut to a workload now, by what may not be done there.
 
-    ``amiss`` is what is wrong with what decides that, for a person, and ``overridden`` that a person
-    lets the workload past it; "" is nothing.
+    ``amiss`` says what is wrong with the calendars that decide this, and ``overridden`` that a person lets
+    the workload past them; both are for a person to read, and "" says nothing.
     """
 
     touch: Shut = NOTHING_SHUT

@@ -98,8 +98,8 @@ def retreat(
 def _on_it(
     rollout: Rollout, targets: Mapping[str, str]
 ) -> tuple[list[Standing], list[str], list[str]]:
-    """Who has the revision that is taken back: those that can go back, those of them that are held, and
-    those that cannot.
+    """The clusters that carry the revision that is rolled back: those that can go back, those of them that
+    are held, and those that cannot go back.
     """
     waiting: list[Standing] = []
     held: list[str] = []

@@ -31,7 +31,7 @@ def reads_of(root: tree.Node) -> tuple[Read, ...] | None:
 
 
 def read_from(cluster: Mapping[str, Any], reads: tuple[Read, ...]) -> tuple[str | None, ...]:
-    """What stands there, in this order; None where nothing does.
+    """The values of these labels or claims, in this order; None where the cluster lacks one.
 
     Args: cluster: as expressions see it.
     """
