@@ -21,7 +21,6 @@ from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
     ADDON_TEMPLATE,
     APPROVAL,
-    CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     FREEZE,
@@ -30,23 +29,20 @@ from rollout.model.kinds import (
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
-    REPLICA_SET,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
     SCORE,
+    WORKLOADS,
     Kind,
     Obj,
     ref_of,
 )
 from rollout.model.names import CLUSTER_AVAILABLE
 
-_COVERED: tuple[Kind, ...] = (
-    *WATCHED,
-    CLUSTER_MANAGEMENT_ADDON,
-    MANAGED_CLUSTER_ADDON,
-    ADDON_DEPLOYMENT_CONFIG,
-    ADDON_TEMPLATE,
-)
+_FURTHER = (*WORKLOADS, MANAGED_CLUSTER_ADDON, ADDON_DEPLOYMENT_CONFIG, ADDON_TEMPLATE)
+_COVERED: tuple[Kind, ...] = tuple(dict.fromkeys((*WATCHED, *_FURTHER)))
+_SPECIFIED = {kind.name for kind in (*WORKLOADS, PLACEMENT, MANIFEST_WORK)}
+"""Kinds whose spec a plan rests on, and nothing of their status."""
 _KEPT_META = ("name", "namespace", "uid", "labels", "annotations", "deletionTimestamp")
 _FORMAT = "2"
 _SALT_BYTES = 16
@@ -111,7 +107,7 @@ def _part(kind: Kind, obj: Obj) -> Obj | None:
             return part
         case SCORE.name | PLACEMENT_DECISION.name:
             return {**part, "status": status}
-        case MANIFEST_WORK.name | REPLICA_SET.name | PLACEMENT.name | CLUSTER_MANAGEMENT_ADDON.name:
+        case name if name in _SPECIFIED:
             return {**part, "generation": obj["metadata"].get("generation"), "spec": obj["spec"]}
         case MANAGED_CLUSTER_ADDON.name:
             applied = [r.get("desiredConfig") for r in status.get("configReferences") or ()]

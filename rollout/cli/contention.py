@@ -18,6 +18,7 @@ from rollout.model.kinds import (
     PLACEMENT_DECISION,
     REPLICA_SET,
     ROLLOUT_RECORD,
+    WORKLOADS,
     Kind,
     Obj,
     key_of,
@@ -215,7 +216,7 @@ def _is_on(feature_gate: _FeatureGate, spec: Obj) -> bool:
 
 def check_records(send: Send) -> Iterator[CheckResult]:
     """Can every record be read, and does the workload that it is about still exist?"""
-    workloads = set(_keys(send, REPLICA_SET)) | set(_keys(send, CLUSTER_MANAGEMENT_ADDON))
+    workloads = {key for kind in WORKLOADS for key in _keys(send, kind)}
     pages = ask(send, path_of(ROLLOUT_RECORD)).get("items") or ()
     bad: list[str] = []
     left: list[str] = []

@@ -37,8 +37,8 @@ from rollout.rollouts.terms import (
     reselected,
     rollout_on,
     timing_of,
-    until_expiry,
     untouched_while_unsettled,
+    with_next_look,
     with_rollback,
 )
 from rollout.rollouts.witness import Witness
@@ -311,7 +311,7 @@ class LiveRollout(Standings):
             workload=self.workload,
             placement=self.placement,
             hold=hold,
-            step=until_expiry(step, terms, now),
+            step=with_next_look(step, terms, hold, now),
             retreat=untouched_while_unsettled(back.retreat, terms) if back and terms else None,
             head=head,
             settled=settled,

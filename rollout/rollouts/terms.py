@@ -187,11 +187,14 @@ def measured_hold(terms: Terms, head: Head, now: datetime) -> Wait | None:
     )
 
 
-def until_expiry(step: Step, terms: Terms | None, now: datetime) -> Step:
-    """The step, to be looked at again when an approval, or a refusal, of its revision ends."""
+def with_next_look(step: Step, terms: Terms | None, hold: Wait | None, now: datetime) -> Step:
+    """The step, to be looked at again when time may end its hold, or when an approval or a refusal of its
+    revision ends.
+    """
     given = terms.approvals if terms is not None else ()
     mine = [a.expires for a in given if terms is not None and a.revision == terms.revision]
-    ends = [at for at in (*mine, step.recheck_at) if at is not None and at > now]
+    looks = (*mine, hold.until if hold is not None else None, step.recheck_at)
+    ends = [at for at in looks if at is not None and at > now]
     return replace(step, recheck_at=min(ends, default=step.recheck_at))
 
 

@@ -18,6 +18,7 @@ from rollout.model.kinds import (
     MANAGED_CLUSTER,
     PLACEMENT,
     REPLICA_SET,
+    WORKLOADS,
     Kind,
     find,
 )
@@ -170,7 +171,7 @@ def _subject(words: tuple[str, ...]) -> tuple[Kind | None, str]:
     if len(words) == 1 and kind is None:
         return None, words[0]
     subjects = ", ".join(_SUBJECTS)
-    if words and kind not in _SUBJECTS.values():
+    if words and kind not in (*_SUBJECTS.values(), *WORKLOADS):
         raise click.UsageError(f"{words[0]!r} is not one of {subjects}")
     if len(words) != 2:
         raise click.UsageError(

@@ -51,7 +51,7 @@ def halted(reason: Reason) -> Obj:
                 "observedGeneration": 2,
             }
             for kind, status in (
-                ("Progressing", "True" if reason.grade is Grade.WAITING else "False"),
+                ("Progressing", "True" if reason is Reason.ROLLING_OUT else "False"),
                 ("Ready", "True" if done else "False"),
             )
         ]

@@ -17,6 +17,13 @@ def test_a_rollout_runs_to_its_end_and_asks_for_nothing_more() -> None:
     assert hub.remembered() == "abcd"
 
 
+def test_a_hold_that_time_may_end_is_looked_at_again_at_that_instant() -> None:
+    hub = begun()
+    hold = Wait(Reason.PAUSED, "until then", T0 + 2 * MIN)
+
+    assert hub.live.decide(hold, T0 + MIN).step.recheck_at == T0 + 2 * MIN
+
+
 # -- supersede --------------------------------------------------------------------------------------
 
 
