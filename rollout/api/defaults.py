@@ -5,6 +5,7 @@ absent ``progressive`` stays absent. Source: OCM placement spec 1; structural-sc
 """
 
 import copy
+from functools import cache
 
 from rollout.api.models import MODELS
 from rollout.api.reading import ABSENT, parts_of, rebuilt
@@ -22,8 +23,17 @@ def with_defaults(obj: Obj) -> Obj:
     model = MODELS.get(kind.name) if kind else None
     if kind is None or model is None or obj.get("apiVersion") != kind.api_version:
         return obj
+    if not _has_any(model):
+        return obj
     filled: Obj = rebuilt(model, obj, _filled)
     return filled
+
+
+@cache
+def _has_any(shape: type[Shape]) -> bool:
+    """Whether anything in it has a default."""
+    parts = parts_of(shape).values()
+    return any(p.default is not ABSENT or (p.shape and _has_any(p.shape)) for p in parts)
 
 
 def _filled(shape: type[Shape], obj: Obj, _: str) -> Obj:

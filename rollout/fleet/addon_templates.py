@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from rollout.api.decoding import decode, decoder
-from rollout.api.fields import listed, mapping, strings
+from rollout.api.fields import listed, mapping, strings, text
 from rollout.fleet.addons import known_of
 from rollout.fleet.tracker import Around, Tracker
 from rollout.model import names
@@ -122,8 +122,8 @@ class AddOnTemplates(Tracker):
 
     def _on_work(self, event: Event) -> Iterable[Ref]:
         key = event.ref.key
-        labels = strings(event.obj["metadata"].get("labels"))
-        name = labels.get(names.ADDON_NAME_LABEL, "")
+        labels = mapping(event.obj["metadata"].get("labels"))
+        name = text(labels.get(names.ADDON_NAME_LABEL))
         home = f"{event.ref.namespace}/{name}" if name else ""
         if names.ADDON_NAMESPACE_LABEL in labels or event.change is Change.DELETED:
             home = ""

@@ -119,14 +119,13 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
         return (workload.ref,)
 
     def _on_work(self, event: Event) -> Iterable[Ref]:
-        meta = event.obj["metadata"]
-        labels = strings(meta.get("labels"))
-        name = labels.get(names.ADDON_NAME_LABEL, "")
+        labels = mapping(event.obj["metadata"].get("labels"))
+        name = text(labels.get(names.ADDON_NAME_LABEL))
         gone = event.change is Change.DELETED
         known = self._homes.get(event.ref.key)
         if not name and known is None:
-            return ()
-        home = (name, labels.get(names.ADDON_NAMESPACE_LABEL) or event.ref.namespace)
+            return ()  # nearly all works are of no add-on
+        home = (name, text(labels.get(names.ADDON_NAMESPACE_LABEL)) or event.ref.namespace)
         found: set[Ref] = set()
         if known is not None and (gone or known != home):
             del self._homes[event.ref.key]

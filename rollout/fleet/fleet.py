@@ -143,8 +143,10 @@ class Fleet:
 
     def wanted_kinds(self) -> frozenset[Kind]:
         """Kinds to be watched besides `watched`; they come and go."""
-        found = (tracker.wanted_kinds() for tracker in self.trackers)
-        return self.measured.wanted_kinds().union(self.inventory.kinds, *found)
+        found = self.measured.wanted_kinds() | self.inventory.kinds
+        for tracker in self.trackers:
+            found |= tracker.wanted_kinds()
+        return found
 
     def missed(self, kind: Kind, why: str) -> set[Ref]:
         """A wanted kind cannot be read, or ("") can again; returns what to plan anew."""

@@ -1,8 +1,9 @@
 """Keeps ManifestWorkReplicaSets, and which works belong to which of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from rollout.api.decoding import decode
 from rollout.fleet.groups import drop
@@ -151,7 +152,7 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
             decoded = decode(MANIFEST_WORK, event.obj, before)
             assert isinstance(decoded, Work)
             work = self._owned(decoded, before)
-        if work is not None and work == before:
+        if work is not None and before is not None and work.says_as(before):
             self._renew(work)
             return ()
         found: set[Ref] = set()

@@ -23,8 +23,10 @@ def admit(ref: Ref, new: Obj, old: Obj | None) -> Obj:
     known = _ADMITTED.get(id(spec))
     if known is not None and known[0] is spec and known[1] is ref.kind:
         return {**new, "spec": known[2]}
-    filled = with_defaults(new)
-    problems = validate(filled)
+    checked = filled = with_defaults(new)
+    if old is not None and new["metadata"] is old["metadata"]:  # it was checked when it was stored
+        checked = {**filled, "metadata": {"name": ref.name}}
+    problems = validate(checked)
     if problems:
         raise Invalid(f"{ref}: {joined(problems)}")
     if ref.kind is MANIFEST_WORK and set(new) <= _FIELDS:
@@ -45,8 +47,7 @@ Each entry holds the spec, so that its id cannot come to mean another one.
 
 def _same_outside(new: Obj, old: Obj) -> bool:
     """Whether all but metadata and status is the same, by identity: a hub keeps that."""
-    return all(
-        new.get(field) is old.get(field)
-        for field in new.keys() | old.keys()
-        if field not in _OUTSIDE_SPEC
-    )
+    for field in new.keys() | old.keys():
+        if field not in _OUTSIDE_SPEC and new.get(field) is not old.get(field):
+            return False
+    return True

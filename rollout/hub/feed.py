@@ -90,7 +90,7 @@ class Feed:
 
         What a callback raises leaves through here; the rest stays in line for the next call.
         """
-        if self._draining:
+        if self._draining or not self._queue:
             return
         self._draining = True
         try:

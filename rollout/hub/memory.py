@@ -1,7 +1,7 @@
 """An API server in memory, for tests, simulations and short runs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 
 from rollout.clock import Clock
 from rollout.hub.base import Admit
@@ -41,34 +41,31 @@ class MemoryHub(EmbeddedVerbs):
     def _refresh(self, kind: Kind | None = None) -> None:
         """Nobody else writes here."""
 
-    @contextmanager
-    def _write(self) -> Iterator[None]:
-        yield
-        self._publish()
+    def _write(self) -> AbstractContextManager[None]:
+        return _Batch(self)
 
     def _past(self, kind: Kind, version: int) -> Sequence[Event]:
         return self._journal.after(kind, version)
 
     def batch(self) -> AbstractContextManager[None]:
-        return self._batch()
+        return _Batch(self)
 
-    @contextmanager
-    def _batch(self) -> Iterator[None]:
+    def begin(self) -> dict[str, bytes] | None:
+        """Begin a batch. Returns: the state to go back to; None inside another batch."""
         if self._in_batch:
-            yield
-            return
+            return None
         self._publish()  # whatever an interrupt kept from being told
-        state = dict(self._state)
         self._in_batch = True
-        try:
-            yield
-        except BaseException:
+        return dict(self._state)
+
+    def end(self, state: dict[str, bytes], *, is_done: bool) -> None:
+        """End the batch: tell what was done in it, or take it back."""
+        self._in_batch = False
+        if is_done:
+            self._publish()
+        else:
             self._objects.undo()
             self._state = state
-            raise
-        finally:
-            self._in_batch = False
-        self._publish()
 
     def adopt(self, objects: Iterable[tuple[Ref, Obj]]) -> None:
         """Take over objects as another hub stores them: uids, versions and statuses stay as they are.
@@ -105,9 +102,23 @@ class MemoryHub(EmbeddedVerbs):
         """Nothing is held that must be let go."""
 
     def _publish(self) -> None:
-        if self._in_batch:
-            return
         for record in self._objects.take():
             self._journal.append(record.event)
             self._feed.enqueue(record.event)
         self._feed.drain()
+
+
+class _Batch:
+    """One transaction of a `MemoryHub`; inside another it is part of that."""
+
+    __slots__ = ("_hub", "_state")
+
+    def __init__(self, hub: MemoryHub) -> None:
+        self._hub = hub
+
+    def __enter__(self) -> None:
+        self._state = self._hub.begin()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._state is not None:
+            self._hub.end(self._state, is_done=kind is None)

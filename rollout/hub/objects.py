@@ -195,8 +195,8 @@ class Objects:
         rules.check_status(ref.kind, draft)
         rules.check_preconditions(ref, old["metadata"], rules.metadata_of(draft))
         new = _with_status(old, draft)
-        if self._admit is not None:
-            new = _with_status(old, shared(old, self._admit(ref, new, old)))
+        if self._admit is not None and (admitted := self._admit(ref, new, old)) is not new:
+            new = _with_status(old, shared(old, admitted))
         return old if new.get("status") is old.get("status") else self._modify(ref, old, new)
 
     def delete(self, ref: Ref, uid: str | None, version: int | None) -> None:
@@ -215,6 +215,8 @@ class Objects:
 
     def take(self) -> list[ChangeRecord]:
         """The records not taken yet; they can no longer be undone."""
+        if not self._records:
+            return []
         taken, self._records = self._records, []
         return taken
 
@@ -278,8 +280,10 @@ class Objects:
         if draft is old:
             return old
         draft = rules.settled(ref, old, draft)
-        if self._admit is not None and draft is not old:
-            draft = rules.settled(ref, old, shared(old, self._admit(ref, draft, old)))
+        if draft is old:
+            return old
+        if self._admit is not None and (admitted := self._admit(ref, draft, old)) is not draft:
+            draft = rules.settled(ref, old, shared(old, admitted))
         if draft is old:
             return old
         meta = draft["metadata"]

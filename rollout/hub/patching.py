@@ -38,9 +38,12 @@ def shared(old: Any, new: Any) -> Any:
 
 def unchanged(old: Obj, new: Obj) -> Obj:
     """``old`` where both have the same keys and identical values, else ``new``."""
-    if len(old) == len(new) and all(k in old and old[k] is v for k, v in new.items()):
-        return old
-    return new
+    if len(old) != len(new):
+        return new
+    for key, value in new.items():
+        if key not in old or old[key] is not value:
+            return new
+    return old
 
 
 def merge(target: Obj, patch: Obj) -> Obj:

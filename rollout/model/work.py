@@ -3,9 +3,11 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from functools import lru_cache
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rollout.model import names
 from rollout.model.conditions import Condition
@@ -29,8 +31,14 @@ def size_of(manifest: object) -> int:
     return raw + 1 + frame
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class WorkAt(Struct, frozen=True):
+    """The part of a `Work` that is given by place: which one it is."""
+
+    cluster: str
+    name: str
+
+
+class Work(WorkAt, frozen=True, kw_only=True):
     """A ManifestWork without its payload.
 
     ``content`` is the hash of the normalised spec (`rollout.model.content`); ``revision`` and
@@ -38,19 +46,16 @@ class Work:
     ``namespace/name`` of the ManifestWorkReplicaSet it belongs to, "" where it belongs to none;
     ``said_owner`` is our annotation of it, as written (None: absent). ``faults`` say which manifests are
     not well, and why (`rollout.api.manifest_faults`): few, and short. ``labels`` and ``spec`` are as on
-    the wire: shared, and never altered. Two are equal where they say the same, in whatever version.
+    the wire: shared, and never altered.
     """
 
-    cluster: str
-    name: str
-    _: KW_ONLY
     owner: str = ""
     placement: str = ""
     content: str = ""
     revision: str = ""
     started_at: datetime | None = None
     generation: int = 0
-    version: int = field(default=0, compare=False)
+    version: int = 0
     uid: str = ""
     created: str = ""
     deleting: bool = False
@@ -58,11 +63,15 @@ class Work:
     labels: Mapping[str, str] = field(default_factory=dict)
     said_owner: str | None = None
     faults: tuple[str, ...] = ()
-    spec: Obj = field(default_factory=dict, compare=False, repr=False)
+    spec: Obj = field(default_factory=dict)
 
     @property
     def key(self) -> str:
         return f"{self.cluster}/{self.name}"
+
+    def says_as(self, other: "Work") -> bool:
+        """Whether both say the same, in whatever version. The content stands for the spec."""
+        return replace(self, version=other.version, spec=other.spec) == other
 
     def differs_at_most_in_status(self, later: "Work") -> bool:
         """Whether ``later`` is the same object, and nothing was written since but its status, or labels
@@ -89,6 +98,7 @@ def work_name(owner: str) -> str:
     return f"{owner.rpartition('/')[2][:110].rstrip('.')}-{digest}"
 
 
+@lru_cache(maxsize=1_024)
 def owner_label(namespace: str, name: str) -> str:
     """``<namespace>.<name>`` as OCM has it, or a hash where that is no label value."""
     plain = f"{namespace}.{name}"

@@ -58,16 +58,16 @@ def history(
     replicaset: ReplicaSet,
     kept: Mapping[str, Revision],
     *,
-    decided: Mapping[str, Decided],
+    wanted: Iterable[str],
     edited: Sequence[Revision] = (),
 ) -> list[Write]:
     """What is kept from now on.
 
     Args:
+        wanted: what `to_keep` found.
         edited: of ``kept``, what somebody changed on the hub; what is there makes way before.
     """
     writes: list[Write] = [Create(*kept_object(each)) for each in edited]
-    wanted = to_keep(workload, kept, decided)
     return writes + [_keep(workload, replicaset, content, kept) for content in wanted]
 
 

@@ -189,6 +189,8 @@ def counted(
     if first is None:
         return dict(decided)
     head = decided[first].head.removing(clusters, now, view.policy.brake_window)
+    if head == decided[first].head:
+        return dict(decided)
     return {**decided, first: replace(decided[first], head=head)}
 
 

@@ -5,7 +5,7 @@ the record, then works, then removals, then the status. Source: semantics rows 1
 ManifestWorkReplicaSet spec 4 and 7.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -43,7 +43,6 @@ from rollout.planning.revisions import kept_contents, spec_kept
 from rollout.planning.standing import ShareReport
 from rollout.planning.status import RARELY, is_nearly_done, status_of
 from rollout.planning.views import ReplicaSetView
-from rollout.rollouts.book import RecordBook
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.line import cause_of
 from rollout.rollouts.replicaset_workload import ReplicaSetShare, ReplicaSetWorkload
@@ -86,6 +85,7 @@ class _ReplicaSetPass(Pass):
         self.revisions = view.revisions(workload.ref)
         self.status_due_at: datetime | None = None
         self.is_ending = False
+        self.edited = view.edited(workload.ref)
         self.decided: dict[str, Decided] = {}
         self.shut = NOTHING_CLOSED
 
@@ -98,7 +98,7 @@ class _ReplicaSetPass(Pass):
         works = self._works(steps) if hold is None else []
         gone = self._removals(hold)
         self.decided = counted(workload, self.decided, gone.writes, view=self.view, now=now)
-        books = [] if self.is_unwritten else [s.live.book for s in workload.shares.values()]
+        keep = [] if self.is_unwritten else to_keep(workload, self.revisions, self.decided)
         status = self._due(self._status(hold, gone))
         finalizer = self._finalizer()
         if finalizer and status is not None:
@@ -109,9 +109,9 @@ class _ReplicaSetPass(Pass):
         self.recheck(workload.next_quiet())
         waves = (
             finalizer
-            + self._in_the_way(books)
+            + self._in_the_way(keep)
             + self.told(workload.ref, replicaset, self.decided, self.view),
-            self._written() + (self._outdated() if self.is_retry else []),
+            self._written(keep) + (self._outdated() if self.is_retry else []),
             works,
             self._twins(steps) + gone.writes + self._forgotten() if hold is None else [],
             self.analyses(workload.ref, replicaset, self.decided, self.view.measured)
@@ -211,13 +211,12 @@ class _ReplicaSetPass(Pass):
         self.status_due_at = due_at
         return None
 
-    def _written(self) -> list[Write]:
-        """What must be written down before anything is touched."""
+    def _written(self, keep: Iterable[str]) -> list[Write]:
+        """What must be written down before anything is touched; of revisions, those of ``keep``."""
         if self.is_unwritten:
             return []
-        edited = self.view.edited(self.workload.ref)
         workload, kept = self.workload, self.revisions
-        found = history(workload, self.replicaset, kept, decided=self.decided, edited=edited)
+        found = history(workload, self.replicaset, kept, wanted=keep, edited=self.edited)
         for name, share in self.workload.shares.items():
             decided = self.decided[name]
             found += share.live.book.writes(decided.head, decided.lines)
@@ -227,8 +226,7 @@ class _ReplicaSetPass(Pass):
         """Revisions that are kept no more: last, but with a record that was refused (a full quota)."""
         if self.is_unwritten:
             return []
-        edited = self.view.edited(self.workload.ref)
-        return outdated(self.workload, self.replicaset, self.revisions, edited=edited)
+        return outdated(self.workload, self.replicaset, self.revisions, edited=self.edited)
 
     def _finalizer(self) -> list[Write]:
         if self.replicaset.deleting or names.REPLICASET_FINALIZER in self.replicaset.finalizers:
@@ -237,13 +235,14 @@ class _ReplicaSetPass(Pass):
         changes = {"metadata": {"finalizers": finalizers}}
         return [Patch(self.workload.ref, changes, self.replicaset.version)]
 
-    def _in_the_way(self, books: Sequence[RecordBook]) -> list[Write]:
+    def _in_the_way(self, keep: Iterable[str]) -> list[Write]:
         """Deletes what has the name of a page or revision to be written but is not this workload's."""
-        ref, pages = self.workload.ref, [write for book in books for write in book.leftovers()]
+        if self.is_unwritten:
+            return []
+        ref, books = self.workload.ref, [s.live.book for s in self.workload.shares.values()]
+        pages = [write for book in books for write in book.leftovers()]
         self.notes += cleared_notes(ref, pages, [book.edited for book in books])
-        wanted = to_keep(self.workload, self.revisions, self.decided) if books else ()
-        edited = () if self.is_unwritten else self.view.edited(ref)
-        cleared, told = way_cleared(ref, wanted, edited, self.view.occupant)
+        cleared, told = way_cleared(ref, keep, self.edited, self.view.occupant)
         self.notes += told
         return [*pages, *cleared]
 

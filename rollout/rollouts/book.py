@@ -1,7 +1,7 @@
 """The pages of a record as text, and which of them differ from what the hub has.
 
-Lines are rendered when they change, pages are joined from lines when they are written, so a pass
-costs what it changed.
+A page is rendered when it is to be written, and of its lines those that have changed since: a pass costs
+what it changed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,15 +39,35 @@ class Shelf:
 class _RecordPage:
     """One page: its lines by cluster, and what the hub was last seen to hold."""
 
-    __slots__ = ("changed", "lines", "rendered", "sent", "stored", "version")
+    __slots__ = ("_fresh", "_texts", "changed", "rendered", "sent", "stored", "version")
 
     def __init__(self) -> None:
-        self.lines: dict[str, str | Line] = {}  # as text once it was needed
+        self._texts: dict[str, str] = {}  # of each line, in the order of the page
+        self._fresh: dict[str, Line] = {}  # those whose text is not up to date
         self.changed = False
         self.rendered: Obj | None = None
         self.sent: Obj | None = None  # what was last to be written
         self.stored: Obj | None = None
         self.version: int | None = None  # None: it does not exist
+
+    def __len__(self) -> int:
+        """How many lines it has."""
+        return len(self._texts)
+
+    def put(self, line: Line) -> None:
+        self._texts.setdefault(line.cluster, "")
+        self._fresh[line.cluster] = line
+
+    def drop(self, cluster: str) -> None:
+        del self._texts[cluster]
+        self._fresh.pop(cluster, None)
+
+    def texts(self) -> dict[str, str]:
+        """The lines as text, by cluster, in the order of the page. Costs the lines that have changed."""
+        for cluster, line in self._fresh.items():
+            self._texts[cluster] = line_text(line)
+        self._fresh.clear()
+        return self._texts
 
     @property
     def may_differ(self) -> bool:
@@ -91,7 +111,7 @@ class RecordBook:
             page.rendered = page.sent = data if strange not in data else own
         for cluster, line in lines.items():
             self._places[cluster] = places[cluster]
-            self._pages[places[cluster]].lines[cluster] = line
+            self._pages[places[cluster]].put(line)
 
     def set_head(self, head: Head) -> None:
         if head != self._head:
@@ -99,26 +119,23 @@ class RecordBook:
             self._pages[0].changed = True
 
     def set(self, cluster: str, line: Line | None) -> None:
-        """Note what is to be remembered of a cluster; None forgets it."""
+        """Note what is to be remembered of a cluster from now on; None forgets it."""
         place = self._places.get(cluster)
         if line is None:
             if place is not None:
-                del self._places[cluster], self._pages[place].lines[cluster]
+                del self._places[cluster]
+                self._pages[place].drop(cluster)
                 self._pages[place].changed = True
                 self._roomy = min(self._roomy, place)
             return
-        text = line_text(line)
         if place is None:
             place = self._places[cluster] = self._room()
-        page = self._pages[place]
-        before = page.lines.get(cluster, "")
-        page.lines[cluster] = text
-        if _text(before) != text:
-            page.changed = True
+        self._pages[place].put(line)
+        self._pages[place].changed = True
 
     def _room(self) -> int:
         number = self._roomy
-        while len(self._pages.setdefault(number, _RecordPage()).lines) >= PAGE_SIZE:
+        while len(self._pages.setdefault(number, _RecordPage())) >= PAGE_SIZE:
             number += 1
         self._roomy = number
         return number
@@ -203,9 +220,9 @@ class RecordBook:
     ) -> Obj:
         """The page as it is to be. Rendered once for as long as nothing on it changes."""
         if others is not None:
-            return _rendered({**page.lines, **others}, (head or self._head) if not number else None)
+            return _rendered({**page.texts(), **others}, None if number else head or self._head)
         if page.changed or page.rendered is None:
-            found = _rendered(page.lines, self._head if not number else None)
+            found = _rendered(page.texts(), None if number else self._head)
             # The same text, kept once: it is compared only where it may differ.
             page.rendered = page.stored if found == page.stored else found
             page.changed = False
@@ -239,15 +256,11 @@ def _says(data: Obj) -> Obj:
     return {key: data[key] for key in (HEAD, CLUSTERS) if key in data}
 
 
-def _text(line: str | Line) -> str:
-    return line if isinstance(line, str) else line_text(line)
-
-
-def _rendered(lines: Mapping[str, str | Line], head: Head | None) -> Obj:
+def _rendered(lines: Mapping[str, str], head: Head | None) -> Obj:
     """The data of one page; ``head`` where it is the first."""
     if head is not None and not lines:
         return {HEAD: head_text(head)}
-    data = {CLUSTERS: page_text(map(_text, lines.values()))}
+    data = {CLUSTERS: page_text(lines.values())}
     if head is not None:
         data[HEAD] = head_text(head)
     return data

@@ -15,12 +15,9 @@ class Outages:
         self.spans: tuple[tuple[datetime, datetime], ...] = ()
         self.began_at: datetime | None = None
         """When this process had read everything, where no lease told when the one before it lived."""
-        self._open: dict[Hashable, datetime] = {}
-
-    @property
-    def blind_since(self) -> datetime | None:
+        self.blind_since: datetime | None = None
         """Since when events may be missing; None while all of them arrive."""
-        return min(self._open.values(), default=None)
+        self._open: dict[Hashable, datetime] = {}
 
     def blind(self, what: Hashable, since: datetime | None) -> bool:
         """News of ``what`` may be missing since then (None: no more). Returns whether that is new."""
@@ -29,6 +26,7 @@ class Outages:
             self._open.pop(what, None)
         else:
             self._open[what] = since
+        self.blind_since = min(self._open.values(), default=None)
         return self.blind_since != before
 
     def stands_since(

@@ -74,9 +74,10 @@ def page_ref(namespace: str, rid: str, page: int) -> Ref:
 
 def page_of(ref: Ref) -> tuple[str, int] | None:
     """The record's id and the page's number, from the name; None where it is no page's name."""
-    rid, _, number = ref.name.removeprefix("rollout-record-").rpartition("-")
+    prefix, name = "rollout-record-", ref.name
+    rid, _, number = name.removeprefix(prefix).rpartition("-")
     page = _page_number(number)
-    if not ref.name.startswith("rollout-record-") or not rid or page is None:
+    if not name.startswith(prefix) or not rid or page is None:
         return None
     return rid, page
 
@@ -99,7 +100,7 @@ def line_text(line: Line) -> str:
     if line.cause == NOT_BROUGHT and line.before is not None:
         standing, cause = line.before
         body["before"] = _standing_body(standing) | ({"cause": cause} if cause else {})
-    return f"{json.dumps(line.cluster)}: {json.dumps(body)}"
+    return json.dumps({line.cluster: body})[1:-1]
 
 
 def _standing_body(standing: Standing | None) -> dict[str, Any]:

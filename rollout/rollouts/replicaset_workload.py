@@ -240,11 +240,13 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
     def rules(self, work: Work) -> frozenset[str]:
         """The condition types that the rules in this very work can set."""
         template = self.replicaset.template if self.replicaset else None
-        of_now = {template.content} if template is not None else set()
-        if not self.contents.problems:  # else what is agreed is of another template
-            of_now.add(self.content_at(work.cluster))
-        if template is not None and work.content in of_now:
-            return template.rules  # values change manifests, never the rules beside them
+        if template is not None and (
+            work.content == template.content
+            # Values change manifests, never the rules beside them; where there are problems, what is
+            # agreed is of another template.
+            or (not self.contents.problems and work.content == self.content_at(work.cluster))
+        ):
+            return template.rules
         known = self._rules.get(work.content)
         if known is None:
             if len(self._rules) > 32:

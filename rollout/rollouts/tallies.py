@@ -39,21 +39,18 @@ _COUNTED = (names.APPLIED, names.AVAILABLE, names.PROGRESSING, names.DEGRADED)
 
 def marks_of(work: Work, *, as_ocm: bool) -> tuple[bool, ...]:
     """What a work that carries the revision adds. ``as_ocm``: conditions of any generation count."""
-    told = [work.conditions.get(kind) for kind in _COUNTED]
-    seen = [c.observed_generation for c in told if c is not None]
-    if as_ocm:
-        return _shared((True, *(c is not None and c.is_true for c in told), False, False))
-    return _shared(
-        (
-            True,
-            *(
-                c is not None and c.is_true and c.observed_generation == work.generation
-                for c in told
-            ),
-            None in seen,
-            any(generation not in (None, work.generation) for generation in seen),
-        )
-    )
+    marks, unstamped, outdated = [True], False, False
+    for kind in _COUNTED:
+        condition = work.conditions.get(kind)
+        if condition is None:
+            marks.append(False)
+            continue
+        is_current = as_ocm or condition.observed_generation == work.generation
+        marks.append(is_current and condition.is_true)
+        if not is_current:
+            unstamped = unstamped or condition.observed_generation is None
+            outdated = outdated or condition.observed_generation is not None
+    return _shared((*marks, unstamped, outdated))
 
 
 @cache

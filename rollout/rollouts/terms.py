@@ -195,7 +195,8 @@ def with_next_look(step: Step, terms: Terms | None, hold: Wait | None, now: date
     mine = [a.expires for a in given if terms is not None and a.revision == terms.revision]
     looks = (*mine, hold.until if hold is not None else None, step.recheck_at)
     ends = [at for at in looks if at is not None and at > now]
-    return replace(step, recheck_at=min(ends, default=step.recheck_at))
+    recheck_at = min(ends, default=step.recheck_at)
+    return step if recheck_at == step.recheck_at else replace(step, recheck_at=recheck_at)
 
 
 def open_only(step: Step, refused: Mapping[str, datetime]) -> Step:

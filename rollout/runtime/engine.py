@@ -112,6 +112,8 @@ class Engine:
         found = [ref for ref in self.fleet.apply(event, now) if ref.kind in self._order]
         if event.change is Change.DELETED:
             self._gathering.forget(event.ref)
+        if not found:
+            return
         edited = event.ref in found and self._gathering.is_edit(event)
         for ref in sorted(found, key=self._turn_of):
             self._want(ref, now, edited=edited and ref == event.ref)

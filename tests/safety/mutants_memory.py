@@ -210,7 +210,11 @@ _OF_TERMS: tuple[Mutant, ...] = (
     fault(
         "S13",
         "time runs on while news is missing",
-        ("rollouts.outages", "return min(self._open.values(), default=None)", "return None"),
+        (
+            "rollouts.outages",
+            "self.blind_since = min(self._open.values(), default=None)",
+            "self.blind_since = None",
+        ),
         focus="outages",
     ),
 )

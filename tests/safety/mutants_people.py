@@ -88,8 +88,8 @@ _OF_GATES: tuple[Mutant, ...] = (
         "nobody looks when an approval ends",
         (
             TERMS,
-            "return replace(step, recheck_at=min(ends, default=step.recheck_at))",
-            "return step",
+            "recheck_at = min(ends, default=step.recheck_at)",
+            "recheck_at = step.recheck_at",
         ),
         focus="gates",
     ),

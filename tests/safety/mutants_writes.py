@@ -159,8 +159,8 @@ _OF_STATUSES: tuple[Mutant, ...] = (
         "counts are of any generation",
         (
             "rollouts.tallies",
-            "c is not None and c.is_true and c.observed_generation == work.generation",
-            "c is not None and c.is_true",
+            "marks.append(is_current and condition.is_true)",
+            "marks.append(condition.is_true)",
         ),
         kinds=RS,
     ),

@@ -1,7 +1,6 @@
 """What a ManifestWork says, whatever is in it."""
 
 import copy
-import dataclasses
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from rollout.api.work import UNREADABLE, decode_work
 from rollout.model.conditions import Condition
@@ -78,8 +78,19 @@ def test_a_work_is_read_whole() -> None:
             "Applied": Condition("Applied", "True", "R", "m", observed_generation=2, since=T0)
         },
         labels=obj["metadata"]["labels"],
+        spec=SPEC,
     )
     assert found.spec is SPEC
+
+
+def test_a_work_says_the_same_in_another_version_and_something_else_where_a_word_of_it_differs() -> (
+    None
+):
+    known = decode_work(work(resourceVersion="17"))
+    assert known.says_as(decode_work(work(resourceVersion="18")))
+    assert not known.says_as(decode_work(work(generation=3)))
+    assert not known.says_as(decode_work(work(deletionTimestamp="2026-11-21T08:00:00Z")))
+    assert not known.says_as(decode_work({**work(), "status": {}}))
 
 
 def test_works_that_say_the_same_hold_it_once() -> None:
@@ -134,9 +145,9 @@ def changed(obj: Obj) -> Obj:
 def test_the_content_is_reused_only_for_the_same_uid_and_generation(
     metadata: Obj, reused: bool
 ) -> None:
-    marked = dataclasses.replace(decode_work(work(**metadata)), content="known")
+    marked = structs.replace(decode_work(work(**metadata)), content="known")
     same = {"uid": "u1", "generation": 2, **metadata} == {"uid": "u1", "generation": 2}
-    previous = marked if same else dataclasses.replace(marked, uid="u1", generation=2)
+    previous = marked if same else structs.replace(marked, uid="u1", generation=2)
 
     found = decode_work(changed(work(**metadata)), previous)
 
@@ -147,7 +158,7 @@ def test_the_content_is_reused_only_for_the_same_uid_and_generation(
 
 def test_without_uid_and_generation_nothing_is_reused() -> None:
     bare: Obj = {"metadata": {"name": "w"}, "spec": SPEC}
-    previous = dataclasses.replace(decode_work(bare), content="stale")
+    previous = structs.replace(decode_work(bare), content="stale")
     assert decode_work(bare, previous).content == content_hash(SPEC)
 
 

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from rollout.api.work import decode_work
 from rollout.clock import VirtualClock
@@ -198,7 +199,7 @@ def test_a_work_with_another_content_is_not_patched_though_it_counts_the_same(
     write = known_work(hub)
     agent_says(hub)
     other = PatchWork(
-        WORK, write.changes, write.version, known=replace(write.known, content="another")
+        WORK, write.changes, write.version, known=structs.replace(write.known, content="another")
     )
 
     assert do(driver, other) is WriteResult.STALE
