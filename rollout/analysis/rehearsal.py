@@ -97,15 +97,10 @@ class _Act:
     def __init__(self, part: Part, start: datetime, seed: int, track: Track | None) -> None:
         self.part, self._start, self._seed = part, start, seed
         self.live = _Live(part, start, track)
+        self.is_done = False  # everything is rolled out, as the engine's own status would say
         self._understood = Understanding(part.template, part.rules)
         self._agents: dict[str, _RehearsedAgent] = {}
         self._due: list[tuple[datetime, str]] = []
-
-    @property
-    def is_done(self) -> bool:
-        """Everything is rolled out, as the engine's own status would say."""
-        step = self.live.last
-        return step.halt is None and step.hold is None and (step.complete or _is_finished(step))
 
     def next_at(self) -> datetime | None:
         """When an agent acts, or time alone changes something."""
@@ -137,6 +132,8 @@ class _Act:
             self._begin_soon(cluster, now)
         if self.live.track is not None:
             self.live.track.passed.update(dict.fromkeys(step.passed, now))
+        is_free = step.halt is None and step.hold is None
+        self.is_done = is_free and (step.complete or _is_finished(step))
 
     def _begin_soon(self, cluster: str, now: datetime) -> None:
         actor = self.part.actors[cluster]
@@ -262,13 +259,13 @@ class Rehearsal:
         self._look()
         end = self.start + LONGEST_RUN
         while not (self._acts and all(act.is_done for act in self._acts)):
-            nexts = [at for act in self._acts if (at := act.next_at()) is not None]
-            if not nexts or min(nexts) > end:
+            nexts = [(at, act) for act in self._acts if (at := act.next_at()) is not None]
+            soonest = min((at for at, _ in nexts), default=None)
+            if soonest is None or soonest > end:
                 return
-            self._now = min(nexts)
-            for act in self._acts:
-                at = act.next_at()
-                if at is not None and at <= self._now:
+            self._now = soonest
+            for at, act in nexts:
+                if at <= self._now:
                     act.go(self._now)
             self._look()
 

@@ -61,13 +61,15 @@ class Track:
 
         A failure that ends the attempt at the very instant at which it counts is one.
         """
-        return {
-            cluster
-            for cluster, found in self.standings.items()
-            for i, (at, standing) in enumerate(found)
-            if standing.of_revision == revision
+        return {cluster for cluster in self.standings if self._has_failed(cluster, revision, end)}
+
+    def _has_failed(self, cluster: str, revision: str, end: datetime) -> bool:
+        found = self.standings.get(cluster, [])
+        return any(
+            standing.of_revision == revision
             and self._fails(standing, at, found[i + 1][0] if i + 1 < len(found) else end)
-        }
+            for i, (at, standing) in enumerate(found)
+        )
 
     def _fails(self, standing: Standing, at: datetime, until: datetime) -> bool:
         timing = self.rollout.timing
@@ -104,16 +106,14 @@ class Track:
 
         One on which the revision failed has failed, though it may have been taken back from it since.
         """
-        failed = self.failed(self.rollout.revision, end)
-        return tuple(
-            ClusterTimeline(
-                cluster,
-                self.bars(cluster, end),
-                self.last(cluster, end) or (Phase.FAILED if cluster in failed else None),
-                closed.get(cluster, ()),
-            )
-            for cluster in clusters
-        )
+        rows: list[ClusterTimeline] = []
+        for cluster in clusters:
+            last = self.last(cluster, end)
+            if last is None and self._has_failed(cluster, self.rollout.revision, end):
+                last = Phase.FAILED
+            bars = self.bars(cluster, end)
+            rows.append(ClusterTimeline(cluster, bars, last, closed.get(cluster, ())))
+        return tuple(rows)
 
 
 @dataclass(frozen=True, slots=True)
