@@ -190,7 +190,8 @@ def _choose(
             found.wait_for_clusters(rollout, census, blocked)
         if not passes and found.gate is not None and is_open:
             blocked = blocked or found.gate.reason
-        found.reports.append(_report(stage, census, limit, scope, passed=passes, blocked=blocked))
+        report = _report(stage, census, size, limit, scope, passed=passes, blocked=blocked)
+        found.reports.append(report)
         is_open = is_open and passes
     if not (hold or halt):
         found.wait_for_members(rollout)
@@ -201,13 +202,22 @@ class _StageGates:
     """The gates at one stage: what keeps each side shut, and which open once they are reached."""
 
     def __init__(self, rollout: Rollout, stage: Stage, *, is_reached: bool) -> None:
-        mine = [each for each in rollout.checkpoints if each.stage == stage.key]
         self.is_reached = is_reached
-        self.before = _shut(mine, Side.BEFORE) if stage.key not in rollout.passed else None
+        self.before: Wait | None = None
+        self.after: Wait | None = None
+        self.keys = _NO_KEYS
+        mine = [each for each in rollout.checkpoints if each.stage == stage.key]
+        if not mine:
+            return
+        if stage.key not in rollout.passed:
+            self.before = _shut(mine, Side.BEFORE)
         self.after = _shut(mine, Side.AFTER)
         self.keys = {
             side: [c.key for c in mine if c.side is side and c.closed is None] for side in Side
         }
+
+
+_NO_KEYS: Mapping[Side, list[str]] = {side: [] for side in Side}
 
 
 def _shut(checkpoints: Iterable[Checkpoint], side: Side) -> Wait | None:
@@ -361,6 +371,7 @@ def _why_shut(shut: Mapping[str, Wait], clusters: Iterable[str]) -> Reason | Non
 def _report(
     stage: Stage,
     census: Census,
+    size: int,
     limit: int,
     scope: FailureScope,
     *,
@@ -371,7 +382,7 @@ def _report(
     return StageReport(
         key=stage.key,
         title=stage.title,
-        members=_members(census),
+        members=size,
         limit=limit,
         budget=scope.budget,
         passed=passed,
