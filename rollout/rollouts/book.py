@@ -50,9 +50,9 @@ class _RecordPage:
         self.stored: Obj | None = None
         self.version: int | None = None  # None: it does not exist
 
-    def __len__(self) -> int:
-        """How many lines it has."""
-        return len(self._texts)
+    @property
+    def is_full(self) -> bool:
+        return len(self._texts) >= PAGE_SIZE
 
     def put(self, line: Line) -> None:
         self._texts.setdefault(line.cluster, "")
@@ -135,7 +135,7 @@ class RecordBook:
 
     def _room(self) -> int:
         number = self._roomy
-        while len(self._pages.setdefault(number, _RecordPage())) >= PAGE_SIZE:
+        while self._pages.setdefault(number, _RecordPage()).is_full:
             number += 1
         self._roomy = number
         return number
