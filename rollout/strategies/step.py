@@ -180,8 +180,6 @@ def _choose(
         )
         if not had_passed:
             passes = found.go_through(gates, passes)
-            if passes:
-                found.passed.append(stage.key)
         limit = stage.limit.of(size) if stage.limit else size
         blocked = _blocked(stage, census, hold or halt, is_open, gate=gates.before)
         if blocked is None:
@@ -190,7 +188,7 @@ def _choose(
             found.wait_for_clusters(rollout, census, blocked)
         if not passes and found.gate is not None and is_open:
             blocked = blocked or found.gate.reason
-        report = _report(stage, census, size, limit, scope, passed=passes, blocked=blocked)
+        report = _report(stage, census, limit, scope, size=size, passed=passes, blocked=blocked)
         found.reports.append(report)
         is_open = is_open and passes
     if not (hold or halt):
@@ -202,7 +200,7 @@ class _StageGates:
     """The gates at one stage: what keeps each side shut, and which open once they are reached."""
 
     def __init__(self, rollout: Rollout, stage: Stage, *, is_reached: bool) -> None:
-        self.is_reached = is_reached
+        self.stage, self.is_reached = stage.key, is_reached
         self.before: Wait | None = None
         self.after: Wait | None = None
         self.keys = _NO_KEYS
@@ -282,14 +280,19 @@ class _Found:
             self.gate = self.gate or next(iter(rollout.unrendered.values()), None)
 
     def go_through(self, gates: _StageGates, is_done: bool) -> bool:
-        """Whether the stage passes: its members are done and its gates are open. Notes the gates that open."""
+        """Whether the stage passes: its members are done and its gates are open. Notes it, and the gates that
+        open.
+        """
         if gates.is_reached:
             self.opened += gates.keys[Side.BEFORE]
             self.gate = self.gate or gates.before
             if is_done and gates.before is None:
                 self.opened += gates.keys[Side.AFTER]
                 self.gate = self.gate or gates.after
-        return is_done and gates.before is None and gates.after is None
+        passes = is_done and gates.before is None and gates.after is None
+        if passes:
+            self.passed.append(gates.stage)
+        return passes
 
 
 def _members(census: Census) -> int:
@@ -371,10 +374,10 @@ def _why_shut(shut: Mapping[str, Wait], clusters: Iterable[str]) -> Reason | Non
 def _report(
     stage: Stage,
     census: Census,
-    size: int,
     limit: int,
     scope: FailureScope,
     *,
+    size: int,
     passed: bool,
     blocked: Reason | None,
 ) -> StageReport:
