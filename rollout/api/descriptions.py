@@ -3,6 +3,8 @@
 By name, or by ``parent.name`` where the parent decides what it means; the longer one wins.
 """
 
+from rollout.model.kinds import WORKLOADS
+
 DESCRIPTIONS = {
     # conditions
     "conditions": "What is true of this object now, one entry for each type.",
@@ -197,7 +199,7 @@ DESCRIPTIONS = {
     "groups": "The groups that the certificate is for.",
     "organizationUnit": "The organisational units of the certificate.",
     # kinds of our own
-    "workload.kind": "ManifestWorkReplicaSet or ClusterManagementAddOn.",
+    "workload.kind": f"{' or '.join(kind.name for kind in WORKLOADS)}.",
     "workload.name": "The name of the workload.",
     "revision": "The revision that this is about, as `rollout status` shows it.",
     "gate": "The gate that opens, as before:GROUP or after:GROUP. None: all.",
