@@ -92,7 +92,7 @@ _OF_KIND: Mapping[str, Mapping[str, float]] = {
         "S18.revisions_put_back": 0.5,
         "S21.Rollback": 0.5,
         "S14.forecasts": 5,
-        "S14.foreseen_touches": 20,
+        "S14.foreseen_touches": 8,
         "S14.gate_shut": 200,
         "S14.gate_open": 200,
         "S14.approved_another": 50,
