@@ -204,8 +204,8 @@ def _carrier(obj: Obj, reason: str) -> tuple[datetime | None, str]:
     """
     found = [
         (c.since, f"{c.type}={c.status}")
-        for _, c in conditions_of(obj)
-        if c.reason == reason and c.since is not None
+        for _, c in conditions_of(obj, reason)
+        if c.since is not None
     ]
     return max(found, default=(None, ""))
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from msgspec import structs
+
 from rollout.account.interventions import gates_at
 from rollout.account.states import state_of
 from rollout.account.waits import remedy
@@ -24,7 +26,6 @@ from rollout.rollouts.line import KeptContent, Line
 from rollout.rollouts.live import NOTHING_KEPT, LiveRollout
 from rollout.rollouts.observations import Observation
 from rollout.rollouts.share import PlacementShare
-from rollout.rollouts.terms import Terms
 from rollout.rollouts.workload import Workload
 from rollout.strategies.base import (
     NOTHING_CLOSED,
@@ -35,7 +36,7 @@ from rollout.strategies.base import (
     Rollout,
     Step,
 )
-from rollout.strategies.gates import gate_key
+from rollout.strategies.gates import Gates, gate_key
 
 MOST_STEPS = 100_000
 FARTHEST = timedelta(days=366)
@@ -150,7 +151,7 @@ class _Foreseen(ImaginedRollout):
         }
 
     def _checkpoints(
-        self, terms: Terms | None, head: Head, now: datetime
+        self, gates: Gates | None, head: Head, now: datetime
     ) -> tuple[Checkpoint, ...]:
         found: list[Checkpoint] = []
         for key, (stage, side, _) in self._gates.items():
@@ -183,7 +184,7 @@ def _foreseen(
     known = live.ledger.rollout
     soak = max(known.timing.soak, spans.cluster)  # both run from a cluster's success on
     timing = replace(known.timing, measured=None, soak=soak)
-    copy.begin(replace(known, standings=dict(known.standings), timing=timing), now, closing)
+    copy.begin(structs.replace(known, standings=dict(known.standings), timing=timing), now, closing)
     copy.measure(spans, live.head.opened)
     return copy
 

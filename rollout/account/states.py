@@ -173,16 +173,27 @@ def _halted_code(halted: Condition) -> Code:
     return _code(halted.reason) if is_over else Code.WAITING
 
 
-def conditions_of(obj: Obj) -> Iterator[tuple[str, Condition]]:
-    """Every condition that is said of a workload, with the placement it is said of ("": all)."""
-    for raw in (obj.get("status") or {}).get("conditions") or []:
-        if (found := read_condition(raw)) is not None:
-            yield "", found
+def conditions_of(obj: Obj, reason: str | None = None) -> Iterator[tuple[str, Condition]]:
+    """Every condition that is said of a workload, with the placement it is said of ("": all).
+
+    Args:
+        reason: only those that have it; None: all.
+    """
+    status = obj.get("status") or {}
+    for found in _conditions(status, reason):
+        yield "", found
     for progression in _progressions(obj):
         placement = f"{progression.get('namespace')}/{progression.get('name')}"
-        for raw in progression.get("conditions") or []:
-            if (found := read_condition(raw)) is not None:
-                yield placement, found
+        for found in _conditions(progression, reason):
+            yield placement, found
+
+
+def _conditions(status: Obj, reason: str | None) -> Iterator[Condition]:
+    for raw in status.get("conditions") or []:
+        if reason is not None and (not isinstance(raw, dict) or raw.get("reason", "") != reason):
+            continue
+        if (found := read_condition(raw)) is not None:
+            yield found
 
 
 def _progressions(obj: Obj) -> list[Obj]:

@@ -5,7 +5,6 @@ They are values: an account never changes once it was handed over, so another th
 that are skipped, or lost), so its sum can exceed ``members``.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -218,7 +217,8 @@ class FleetAccount:
 
 def added_up(phases: Iterable[Mapping[Phase, int]]) -> dict[Phase, int]:
     """The counts of several parts together."""
-    total: Counter[Phase] = Counter()
+    total: dict[Phase, int] = {}
     for each in phases:
-        total.update(each)
-    return dict(total)
+        for phase, n in each.items():
+            total[phase] = total.get(phase, 0) + n
+    return total

@@ -234,7 +234,7 @@ def _parts(cast: _Cast, shut: Closing) -> Iterator[Part]:
             workload=cast.workload.ref,
             placement=name,
             rollout=Rollout(
-                rollout.revision,
+                revision=rollout.revision,
                 staging=rollout.staging,
                 standings=dict(rollout.standings),
                 timing=rollout.timing,

@@ -27,7 +27,7 @@ from rollout.api.wire import (
 )
 from rollout.api.work import WorkSpec, hashed
 from rollout.model import names
-from rollout.model.intents import LONGEST_HISTORY, RollbackMode, read_intents
+from rollout.model.intents import LONGEST_HISTORY, Intents, RollbackMode, read_intents
 from rollout.model.kinds import Obj
 from rollout.model.problems import Problem
 from rollout.model.replicaset import PlacementRef, ReplicaSet, Template
@@ -175,15 +175,11 @@ def decode_replicaset(obj: Obj, previous: ReplicaSet | None = None) -> ReplicaSe
     """
     meta = mapping(obj.get("metadata"))
     uid, generation = text(meta.get("uid")), whole(meta.get("generation"))
-    same = previous is not None and generation and uid and previous.uid == uid
-    if previous is not None and same and previous.generation == generation:
-        template, refs = previous.template, previous.refs
-        cascade, problems = previous.cascade, previous.problems
-    else:
-        template, refs, cascade, problems = _parsed(obj.get("spec"))
+    was = (previous.uid, previous.generation) if previous is not None else None
+    known = previous if generation and uid and was == (uid, generation) else None
+    template, refs, cascade, problems = _parsed(obj.get("spec"), known)
     annotations = strings(meta.get("annotations"))
-    asked = bool(same) and previous is not None and previous.annotations == annotations
-    follows = _proposed(obj.get("spec"))
+    intents, follows_ocm = _asked(obj.get("spec"), annotations, known)
     return ReplicaSet(
         namespace=text(meta.get("namespace")),
         name=text(meta.get("name")),
@@ -199,10 +195,8 @@ def decode_replicaset(obj: Obj, previous: ReplicaSet | None = None) -> ReplicaSe
         annotations=annotations,
         problems=problems,
         raw=obj,
-        intents=previous.intents
-        if previous is not None and asked and previous.generation == generation
-        else replace(read_intents(annotations), **_where_unsaid(follows, annotations)),
-        follows_ocm=bool(follows),
+        intents=intents,
+        follows_ocm=follows_ocm,
     )
 
 
@@ -227,7 +221,24 @@ def _where_unsaid(found: Obj, annotations: Mapping[str, str]) -> Obj:
     return {key: value for key, value in found.items() if said[key] not in annotations}
 
 
-def _parsed(raw: object) -> tuple[Template, tuple[PlacementRef, ...], str, tuple[Problem, ...]]:
+def _asked(
+    raw: object, annotations: Mapping[str, str], known: ReplicaSet | None
+) -> tuple[Intents, bool]:
+    """What its annotations, and its spec where these say nothing, ask for, and whether the spec says any of it.
+    ``known``: an earlier value with the same spec.
+    """
+    if known is not None and known.annotations == annotations:
+        return known.intents, known.follows_ocm
+    found = _proposed(raw)
+    asked = replace(read_intents(annotations), **_where_unsaid(found, annotations))
+    return asked, bool(found)
+
+
+def _parsed(
+    raw: object, known: ReplicaSet | None
+) -> tuple[Template, tuple[PlacementRef, ...], str, tuple[Problem, ...]]:
+    if known is not None:
+        return known.template, known.refs, known.cascade, known.problems
     spec, problems = read(ReplicaSetSpec, raw, "spec")
     if spec is None:
         return Template({}, hashed({})), (), "Background", problems

@@ -145,7 +145,8 @@ class Fleet:
         """Kinds to be watched besides `watched`; they come and go."""
         found = self.measured.wanted_kinds() | self.inventory.kinds
         for tracker in self.trackers:
-            found |= tracker.wanted_kinds()
+            if wanted := tracker.wanted_kinds():  # most want none, and this is asked at every turn
+                found |= wanted
         return found
 
     def missed(self, kind: Kind, why: str) -> set[Ref]:

@@ -146,8 +146,10 @@ class Records:
         """The templates of this very workload, by content. Those that somebody has altered are as they were
         before, or left out where nobody here knows that.
         """
-        edited = {ref: each for ref, each in self._edited.items() if each.owner == workload}
-        known = {**self._revisions.get(workload, {}), **edited}
+        known = self._revisions.get(workload, {})
+        if self._edited:
+            edited = {ref: each for ref, each in self._edited.items() if each.owner == workload}
+            known = {**known, **edited}
         mine = {each.content: each for each in known.values() if each.owner_uid == uid}
         return {
             each.content: each

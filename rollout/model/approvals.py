@@ -15,6 +15,8 @@ APPROVAL_GATE = "approval"
 class Side(Enum):
     """On which side of a stage a gate stands."""
 
+    __hash__ = object.__hash__  # members are single: Enum's own hash costs a call in Python
+
     BEFORE = "before"
     AFTER = "after"
 

@@ -1,9 +1,10 @@
 """A condition on an object's status, and how two versions of it merge."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from functools import lru_cache
+
+from msgspec import Struct
 
 from rollout.model.instants import parse_instant, rfc3339
 from rollout.model.kinds import Obj
@@ -13,15 +14,18 @@ LONGEST_MESSAGE = 32_768
 """Characters that an API server takes; for one message that is longer it refuses the whole status."""
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A Kubernetes condition. ``since`` is its lastTransitionTime; None where none was given."""
+class Saying(Struct, frozen=True):
+    """The part of a `Condition` that is given by place: what it says."""
 
     type: str
     status: str  # "True" | "False" | "Unknown"
     reason: str = ""
     message: str = ""
-    _: KW_ONLY
+
+
+class Condition(Saying, frozen=True, kw_only=True):
+    """A Kubernetes condition. ``since`` is its lastTransitionTime; None where none was given."""
+
     observed_generation: int | None = None
     since: datetime | None = None
 
@@ -94,7 +98,7 @@ def merge(old: Iterable[Obj], new: Sequence[Condition], now: datetime) -> list[O
 
     lastTransitionTime moves to ``now`` only where the status changed.
     """
-    fresh = {c.type: c for c in new}
+    fresh, moved = {c.type: c for c in new}, rfc3339(now)
     merged: list[Obj] = []
     for item in old:
         condition = fresh.pop(str(item.get("type")), None)
@@ -103,10 +107,10 @@ def merge(old: Iterable[Obj], new: Sequence[Condition], now: datetime) -> list[O
             continue
         wire = condition.to_wire()
         kept = item.get("lastTransitionTime") if item.get("status") == condition.status else None
-        wire["lastTransitionTime"] = kept or rfc3339(now)
+        wire["lastTransitionTime"] = kept or moved
         merged.append(wire)
     merged += [
-        {**condition.to_wire(), "lastTransitionTime": rfc3339(now)}
+        {**condition.to_wire(), "lastTransitionTime": moved}
         for condition in new
         if condition.type in fresh
     ]

@@ -62,8 +62,9 @@ def rollout_notes(
     ``fault_on`` says of clusters what their agents, or measurements, say of them ("": nothing).
     ``failed`` is asked who failed where a rollback begins: most go back before their verdict is due.
     """
-    old: Obj = replicaset.raw.get("status") or {}
-    found = calendar_notes(ref, old, status.status if status is not None else old)
+    found: list[Note] = []
+    if status is not None:
+        found += calendar_notes(ref, replicaset.raw.get("status") or {}, status.status)
     for placement, step in steps.items():
         found += step_notes(ref, placement, step, fault_on)
     turn = _turn(replicaset, status)
@@ -98,6 +99,8 @@ def step_notes(
     fault_on: Callable[[Iterable[str]], str] = lambda _: "",
 ) -> list[Note]:
     """Notes on the stages that passed, the gates that opened, and the clusters that failed."""
+    if not (step.passed or step.opened or step.settled):
+        return []
     titles = {stage.key: stage.title for stage in step.stages}
     passed = [f"placement {placement}: {titles[key]} passed" for key in step.passed]
     opened = [f"placement {placement}: gate {key} is open" for key in step.opened]

@@ -115,10 +115,7 @@ def notification_writes(
     Args:
         at: this instant, as it is written.
     """
-    there = known.of(workload.ref)
-    if not workload.channels and not there:
-        return []
-    listed = list(decided)
+    there, listed = known.of(workload.ref), list(decided)
     writes: list[Write] = []
     told: set[str] = set()
     for happening in happenings(listed, runs):

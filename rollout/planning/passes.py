@@ -91,7 +91,11 @@ class Pass:
         self, ref: Ref, asked: WorkloadSpec, decided: Mapping[str, Decided], known: KnownAnalyses
     ) -> list[Write]:
         """Runs of analyses that begin, are not waited for any more, or go."""
-        mine = AnalysedWorkload(ref, asked.uid, asked.intents)
+        intents = asked.intents
+        is_measured = intents.analysis or intents.cluster_analysis or intents.gates
+        if not is_measured and not known.runs(ref):
+            return []
+        mine = AnalysedWorkload(ref, asked.uid, intents)
         writes, notes = analysis_writes(mine, decided.values(), known, self.now)
         self.notes += notes
         return writes
@@ -104,6 +108,8 @@ class Pass:
         around: WorkloadSurroundings,
     ) -> list[Write]:
         """Notifications that are made, or go."""
+        if not asked.intents.notify and not around.notifications.of(ref):
+            return []
         mine = ToldWorkload(
             ref=ref,
             uid=asked.uid,

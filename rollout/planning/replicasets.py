@@ -191,7 +191,8 @@ class _ReplicaSetPass(Pass):
             works += self._restored(share, name, gone_back.union(steps[name].touch))
         written = {write.ref for write in works}
         works += [write for write in self._relabelled() if write.ref not in written]
-        self.notes += disowned_works(self.workload, works)
+        if works:
+            self.notes += disowned_works(self.workload, works)
         return works
 
     def _due(self, status: PatchStatus | None) -> PatchStatus | None:
@@ -368,7 +369,8 @@ class _ReplicaSetPass(Pass):
         """Works beside the one that counts, once that one carries what it should (S9)."""
         touched = {cluster for step in steps.values() for cluster in step.touch}
         found: list[Write] = []
-        for cluster in sorted(self._not_held(self.workload.twins, self.shut.removal)):
+        twins = self.workload.twins
+        for cluster in sorted(self._not_held(twins, self.shut.removal)) if twins else ():
             work, owner = self.workload.work(cluster), self.workload.members.get(cluster)
             if work is None or owner is None:
                 continue

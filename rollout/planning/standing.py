@@ -6,7 +6,8 @@ Source: semantics row 27.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason, Wait
@@ -17,8 +18,7 @@ from rollout.strategies.base import Phase, StageReport, Step
 from rollout.strategies.states import HEALTH_UNVERIFIED, is_verified
 
 
-@dataclass(frozen=True, slots=True)
-class ShareReport:
+class ShareReport(Struct, frozen=True):
     """One placementRef with what is decided; ``touched`` clusters are being written to in this pass."""
 
     share: ReplicaSetShare
@@ -36,7 +36,7 @@ class ShareReport:
         One that is touched again carries it already; one that is given back what it had, no more.
         """
         live, retreat = self.share.live, self.decided.retreat
-        again = sum(live.carries(cluster) for cluster in self.step.touch)
+        again = sum(map(live.carries, self.step.touch)) if self.step.touch else 0
         leaving = sum(live.carries(cluster) for cluster, _ in retreat.touch) if retreat else 0
         return self.share.counts.updated + self.touched - again - leaving
 
@@ -50,8 +50,7 @@ class ShareReport:
 _UNREAD = (Reason.PLACEMENT_NOT_FOUND, Reason.MISCONFIGURED)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadVerdict:
+class WorkloadVerdict(Struct, frozen=True):
     """How the workload stands as a whole: the reason of our conditions, and a sentence."""
 
     reason: Reason
@@ -70,8 +69,7 @@ _RANKS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementStop:
+class PlacementStop(Struct, frozen=True):
     """What stops one placement. ``goes_back``: the revision is being taken back there, or was."""
 
     placement: str
@@ -196,13 +194,12 @@ def _unfinished(stage: StageReport) -> bool:
     return any(n and phase not in _FINISHED for phase, n in stage.phases.items())
 
 
+_WORDS = [(phase, phase.value.lower()) for phase in Phase if phase is not Phase.SOAKED]
+
+
 def describe(stage: StageReport) -> str:
     """``canary #0: 3 of 10 soaked, 7 progressing``."""
     parts = [f"{stage.phases.get(Phase.SOAKED, 0)} of {stage.members} soaked"]
-    parts += [
-        f"{stage.phases[phase]} {phase.value.lower()}"
-        for phase in Phase
-        if phase is not Phase.SOAKED and stage.phases.get(phase)
-    ]
+    parts += [f"{stage.phases[phase]} {word}" for phase, word in _WORDS if stage.phases.get(phase)]
     text = f"{stage.title}: {', '.join(parts)}"
     return f"{text} ({stage.blocked})" if stage.blocked else text

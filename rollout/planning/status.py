@@ -3,8 +3,10 @@
 Our tally adds up to the clusters selected (S12). Source: OCM ManifestWorkReplicaSet spec 4.7, 5.4.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+
+from msgspec import structs
 
 from rollout.model import names
 from rollout.model.conditions import Condition, merge
@@ -55,11 +57,11 @@ def status_of(
     verdict = WorkloadVerdict(found.reason, "; ".join(filter(None, remarks)))
     old: Obj = replicaset.raw.get("status") or {}
     said = followed(shut, old.get("conditions") or [], replicaset.generation)
-    said += _conditions(reports, hold, verdict, replicaset.generation)
-    status: Obj = {
-        "conditions": merge(old.get("conditions") or [], said, now),
-        **_counts(reports, as_ocm=as_ocm),
-    }
+    counts = _counts(reports)
+    said += _conditions(reports, hold, verdict, counts["summary"], at=replicaset.generation)
+    if as_ocm:
+        _leave_out(counts)
+    status: Obj = {"conditions": merge(old.get("conditions") or [], said, now), **counts}
     began = [r.decided.head.rollback.began for r in reports if r.decided.head.rollback is not None]
     update = revision or replicaset.template.content
     revisions = told_revisions(replicaset, update, is_complete=verdict.is_complete, aborted=began)
@@ -70,13 +72,22 @@ def status_of(
     return PatchStatus(Ref(REPLICA_SET, replicaset.key), status | revisions, replicaset.version)
 
 
-def _counts(reports: Sequence[ShareReport], *, as_ocm: bool) -> Obj:
+def _counts(reports: Sequence[ShareReport]) -> Obj:
     """The counts of each placement and of all."""
-    placements = [_placement_summary(r) for r in reports if r.is_evaluated]
-    whole = _summary(reports)
-    for summary in (whole, *(each["summary"] for each in placements)) if as_ocm else ():
-        summary.update(dict.fromkeys(_NOT_OF_OCM, 0))
+    found = [(report, _share_summary(report)) for report in reports]
+    whole = dict(found[0][1]) if len(found) == 1 else _added([each for _, each in found])
+    placements = [_placement_summary(report, each) for report, each in found if report.is_evaluated]
     return {"placementSummary": placements, "summary": whole}
+
+
+def _added(summaries: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {key: sum(each[key] for each in summaries) for key in _SUMMARY}
+
+
+def _leave_out(counts: Obj) -> None:
+    """Leave numbers at zero that OCM does not write."""
+    for summary in (counts["summary"], *(each["summary"] for each in counts["placementSummary"])):
+        summary.update(dict.fromkeys(_NOT_OF_OCM, 0))
 
 
 def _made_again(going: Sequence[str]) -> str:
@@ -88,20 +99,22 @@ def _made_again(going: Sequence[str]) -> str:
 
 
 def _conditions(
-    reports: Sequence[ShareReport], hold: Wait | None, verdict: WorkloadVerdict, generation: int
+    reports: Sequence[ShareReport],
+    hold: Wait | None,
+    verdict: WorkloadVerdict,
+    summary: Mapping[str, int],
+    *,
+    at: int,
 ) -> list[Condition]:
     verified = _verified(reports, hold)
     found = (
         verified,
-        _applied(reports, verified),
+        _applied(reports, verified, summary),
         _rolled_out(verdict),
         _progressing(verdict),
         _ready(verdict),
     )
-    return [
-        Condition(c.type, c.status, c.reason, c.message, observed_generation=generation)
-        for c in found
-    ]
+    return [structs.replace(each, observed_generation=at) for each in found]
 
 
 RARELY = 5
@@ -130,36 +143,27 @@ def _verdicts(status: Obj) -> frozenset[tuple[object, ...]]:
     return frozenset(tuple(map(c.get, kept)) for c in status.get("conditions") or ())
 
 
-def _summary(reports: Sequence[ShareReport]) -> Obj:
-    summaries = [_share_summary(report) for report in reports]
-    return {key: sum(s[key] for s in summaries) for key in _SUMMARY}
-
-
 _SUMMARY = ("applied", "available", "degraded", "desiredTotal", "progressing", "total", "updated")
 _NOT_OF_OCM = ("desiredTotal", "updated")
 
 
 def _share_summary(report: ShareReport) -> dict[str, int]:
-    counts = report.share.counts
+    counts, carrying = report.share.counts, report.carrying
     return {
         "applied": counts.applied,
         "available": counts.available,
         "degraded": counts.degraded,
         "desiredTotal": report.share.selected,
         "progressing": counts.progressing,
-        "total": report.carrying,
-        "updated": report.carrying,
+        "total": carrying,
+        "updated": carrying,
     }
 
 
-def _placement_summary(report: ShareReport) -> Obj:
+def _placement_summary(report: ShareReport, summary: dict[str, int]) -> Obj:
     share = report.share
-    text = f"{share.groups} ({report.carrying} / {share.selected} clusters applied)"
-    return {
-        "name": share.ref.name,
-        "availableDecisionGroups": text,
-        "summary": _share_summary(report),
-    }
+    text = f"{share.groups} ({summary['updated']} / {summary['desiredTotal']} clusters applied)"
+    return {"name": share.ref.name, "availableDecisionGroups": text, "summary": summary}
 
 
 def _is_against_placement(reason: Reason) -> bool:
@@ -192,9 +196,10 @@ def _verified(reports: Sequence[ShareReport], hold: Wait | None) -> Condition:
     return Condition(names.PLACEMENT_VERIFIED, "True", "AsExpected", overlaps)
 
 
-def _applied(reports: Sequence[ShareReport], verified: Condition) -> Condition:
+def _applied(
+    reports: Sequence[ShareReport], verified: Condition, summary: Mapping[str, int]
+) -> Condition:
     """OCM's ManifestworkApplied."""
-    summary = _summary(reports)
     selected = summary["desiredTotal"]
     if not summary["total"]:
         empty = verified.reason == "PlacementDecisionEmpty"

@@ -84,14 +84,10 @@ class RecordBook:
         self.rid = record_id(workload, placement)
         self._pages: dict[int, _RecordPage] = {0: _RecordPage()}
         self._places: dict[str, int] = {}
-        self._head = Head()
+        self.head = Head()  # as it was set last (`set_head`)
         self._left: dict[int, str] = {}
         self.edited: dict[str, str] = {}  # pages that somebody else changed -> what was done
         self._roomy = 1  # no page before this one has room; page 0 is the head's alone
-
-    @property
-    def head(self) -> Head:
-        return self._head
 
     @property
     def place(self) -> tuple[str, str]:
@@ -101,7 +97,7 @@ class RecordBook:
     def load(self, shelf: Shelf) -> None:
         """Take over what a read found; nothing is to be written for it."""
         lines, places = shelf.record.lines, shelf.record.places
-        self._head = shelf.record.head
+        self.head = shelf.record.head
         self._left = dict(shelf.left)
         for number, (data, version) in shelf.stored.items():
             page = self._pages.setdefault(number, _RecordPage())
@@ -114,8 +110,8 @@ class RecordBook:
             self._pages[places[cluster]].put(line)
 
     def set_head(self, head: Head) -> None:
-        if head != self._head:
-            self._head = head
+        if head != self.head:
+            self.head = head
             self._pages[0].changed = True
 
     def set(self, cluster: str, line: Line | None) -> None:
@@ -206,7 +202,7 @@ class RecordBook:
             place = self._places.get(line.cluster)
             number = self._room() if place is None else place
             others.setdefault(number, {})[line.cluster] = line_text(line)
-        if head is not None and head != self._head:
+        if head is not None and head != self.head:
             others.setdefault(0, {})
         pages = [(number, self._pages[number]) for number in sorted(self.differing().union(others))]
         found = [
@@ -220,9 +216,9 @@ class RecordBook:
     ) -> Obj:
         """The page as it is to be. Rendered once for as long as nothing on it changes."""
         if others is not None:
-            return _rendered({**page.texts(), **others}, None if number else head or self._head)
+            return _rendered({**page.texts(), **others}, None if number else head or self.head)
         if page.changed or page.rendered is None:
-            found = _rendered(page.texts(), None if number else self._head)
+            found = _rendered(page.texts(), None if number else self.head)
             # The same text, kept once: it is compared only where it may differ.
             page.rendered = page.stored if found == page.stored else found
             page.changed = False

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from msgspec import Struct
+
 from rollout.model.kinds import Obj, Ref
 from rollout.model.placement import Group
 from rollout.model.waits import Wait
@@ -21,16 +23,14 @@ from rollout.strategies.ocm_step import Reported
 from rollout.strategies.retreat import Retreat, RetreatLimits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepMade:
+class StepMade(Struct, frozen=True, kw_only=True):
     """`rollout.strategies.step.decide` answers ``step`` to ``(rollout, now)``."""
 
     rollout: Rollout
     step: Step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OcmStepMade:
+class OcmStepMade(Struct, frozen=True, kw_only=True):
     """`rollout.strategies.ocm_step.ocm_step` answers ``step`` to the other fields and the instant."""
 
     strategy: Obj
@@ -41,8 +41,7 @@ class OcmStepMade:
     step: Step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetreatMade:
+class RetreatMade(Struct, frozen=True, kw_only=True):
     """`rollout.strategies.retreat.retreat` answers ``retreat`` to the other fields and the instant."""
 
     rollout: Rollout

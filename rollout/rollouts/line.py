@@ -65,9 +65,11 @@ class Line(Struct, frozen=True, kw_only=True):
     @property
     def is_astray(self) -> bool:
         """Whether it does not carry what it is supposed to, or its agent never heard of this attempt."""
-        supposed, refused = self.supposed, self.refused("")
-        lacks_it = self.seen is None or self.seen.content != supposed
-        return bool(supposed) and (lacks_it or (refused is not None and refused.is_attempt))
+        if not (supposed := self.supposed):
+            return False
+        if self.seen is None or self.seen.content != supposed:
+            return True
+        return (refused := self.refused(supposed)) is not None and refused.is_attempt
 
     @property
     def is_remembered(self) -> bool:

@@ -15,7 +15,7 @@ from rollout.model.waits import Wait
 from rollout.rollouts.facts import Decided, Made, OcmStepMade, RetreatMade, StepMade
 from rollout.rollouts.handover import carried_over, ended
 from rollout.rollouts.head import Head, Rollback
-from rollout.rollouts.holds import barred, going_back, limits_of, revision_hold
+from rollout.rollouts.holds import going_back, limits_of, revision_hold
 from rollout.rollouts.line import NOT_BROUGHT, KeptContent, Retried, VerdictFound, targets_of
 from rollout.rollouts.observations import reported_of
 from rollout.rollouts.outages import Outages
@@ -28,7 +28,7 @@ from rollout.rollouts.terms import (
     differ_in_time_alone,
     gates_of,
     heard,
-    measured_hold,
+    held_here,
     not_heard_in,
     open_only,
     other_contents,
@@ -52,6 +52,7 @@ from rollout.strategies.base import (
     Staging,
     Step,
 )
+from rollout.strategies.gates import Gates
 from rollout.strategies.judge import Judgement, judge
 from rollout.strategies.ledger import Ledger
 from rollout.strategies.ocm_step import ocm_step, passed_by, waiting_shut, with_waiting
@@ -86,7 +87,7 @@ class LiveRollout(Standings):
         head = record.head
         self.ledger.reset(
             Rollout(
-                head.revision,
+                revision=head.revision,
                 staging=Staging(),
                 standings=self.present(),
                 passed=head.passed,
@@ -209,7 +210,7 @@ class LiveRollout(Standings):
         for line in [self.lines[cluster] for cluster in self._lost]:
             self._put(structs.replace(line, is_lent=line.cluster in selected))
         if self.lost != before:
-            self.ledger.reset(replace(self.ledger.rollout, lost=dict(self.lost)), now)
+            self.ledger.reset(structs.replace(self.ledger.rollout, lost=dict(self.lost)), now)
 
     def _supersede(self, revision: str, now: datetime) -> None:
         if self.head.revision:  # else the head was lost, and nobody can tell that it is another one
@@ -286,22 +287,23 @@ class LiveRollout(Standings):
     def _decide(self, head: Head, given: Circumstances) -> Decided:
         """One decision on the record as ``head`` has it."""
         terms, now, ledger = self._terms, given.now, self.ledger.at(given.now)
+        gates = gates_of(terms, self.workload, self.placement, self.head)
         made: list[Made] = []
         held, back = None, None
         if terms is not None and head.rollback is None:
-            held = self._held(terms, now, given.barred)
+            held = held_here(terms, self.head, gates, given, staging=self.ledger.rollout.staging)
         elif terms is not None and head.rollback is not None:
             back = self._retreat(terms, head.rollback, given)
             made.append(back)
             held = going_back(head.rollback, back.retreat, terms.approvals, now, by=terms.intents)
-        hold = given.hold or held
+        given = structs.replace(given, hold=given.hold or held)
         by_ocm: Mapping[str, Judgement] | None = None
         if terms is not None and terms.as_ocm is not None:
-            answer, step, by_ocm = self._as_ocm(terms, terms.as_ocm, hold, given)
+            answer, step, by_ocm = self._as_ocm(terms, terms.as_ocm, given)
             made.append(answer)
             step, settled = open_only(step, self.refused(now)), {}
         else:
-            made.append(own := self._strict(head, hold, given, ledger))
+            made.append(own := self._strict(head, gates, given, ledger))
             step = own.step
             settled = ledger.settled(step)
             head = head.advanced(step.passed, step.opened)
@@ -310,8 +312,8 @@ class LiveRollout(Standings):
         return Decided(
             workload=self.workload,
             placement=self.placement,
-            hold=hold,
-            step=with_next_look(step, terms, hold, now),
+            hold=given.hold,
+            step=with_next_look(step, terms, given.hold, now),
             retreat=untouched_while_unsettled(back.retreat, terms) if back and terms else None,
             head=head,
             settled=settled,
@@ -323,37 +325,28 @@ class LiveRollout(Standings):
         )
 
     def _strict(
-        self, head: Head, hold: Wait | None, given: Circumstances, ledger: Ledger
+        self, head: Head, gates: Gates | None, given: Circumstances, ledger: Ledger
     ) -> StepMade:
         """The step by the rules of profile strict."""
-        asked = replace(
+        asked = structs.replace(
             self.ledger.rollout,
             passed=head.passed,
-            hold=hold,
-            checkpoints=self._checkpoints(self._terms, head, given.now),
+            hold=given.hold,
+            checkpoints=self._checkpoints(gates, head, given.now),
             shut=given.closed.touch,
         )
         return StepMade(rollout=asked, step=ledger.answer(asked))
 
     def _checkpoints(
-        self, terms: Terms | None, head: Head, now: datetime
+        self, gates: Gates | None, head: Head, now: datetime
     ) -> tuple[Checkpoint, ...]:
-        if terms is None:
+        if gates is None:
             return ()
-        gates = gates_of(terms, self.workload, self.placement, self.head.attempt)
         return gates.checkpoints(self.ledger.rollout.staging, head.opened, now)
-
-    def _held(self, terms: Terms, now: datetime, barred_in: str) -> Wait | None:
-        """Why the present revision goes no further, where nothing takes it back here."""
-        asked = revision_hold(self.revision, terms.intents, terms.approvals, now)
-        by = barred(self.revision, barred_in or self.head.barred_by)
-        asked = asked or by or measured_hold(terms, self.head, now)
-        gates = gates_of(terms, self.workload, self.placement, self.head.attempt)
-        return asked or gates.misplaced(self.ledger.rollout.staging, terms.selection)
 
     def _retreat(self, terms: Terms, back: Rollback, given: Circumstances) -> RetreatMade:
         """Who goes back now."""
-        rollout = replace(self.ledger.rollout, shut_back=given.closed.rollback)
+        rollout = structs.replace(self.ledger.rollout, shut_back=given.closed.rollback)
         limits, now = limits_of(terms.intents), given.now
         targets = targets_of(rollout, self.lines, back.to, given.kept)
         found = retreat(rollout, targets, back.began, limits, now=now)
@@ -377,7 +370,7 @@ class LiveRollout(Standings):
         self.book.set_head(self.head.retrying(terms.intents.retry, is_stopped=still is not None))
 
     def _as_ocm(
-        self, terms: Terms, strategy: Obj, hold: Wait | None, given: Circumstances
+        self, terms: Terms, strategy: Obj, given: Circumstances
     ) -> tuple[OcmStepMade, Step, Mapping[str, Judgement]]:
         """OCM's answer follows from the works alone; the record only keeps who was touched."""
         groups, unrendered = terms.selection.groups, terms.unrendered
@@ -387,9 +380,16 @@ class LiveRollout(Standings):
         hidden = passed_by(strategy, groups, unrendered, shut)
         others = [c for c in sorted(there) if c not in reported and c not in hidden]
         groups = terms.selection.without(hidden).groups if hidden else groups
-        step, judged = ocm_step(strategy, groups, reported, hold=hold, now=given.now, others=others)
+        step, judged = ocm_step(
+            strategy, groups, reported, hold=given.hold, now=given.now, others=others
+        )
         answer = OcmStepMade(
-            strategy=strategy, groups=groups, reported=reported, others=others, hold=hold, step=step
+            strategy=strategy,
+            groups=groups,
+            reported=reported,
+            others=others,
+            hold=given.hold,
+            step=step,
         )
         judged |= dict.fromkeys(unrendered, Judgement(Phase.UNRENDERED))
         return answer, with_waiting(step, unrendered, shut, hidden), judged

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from rollout.model import names
@@ -62,6 +63,7 @@ class Record:
         return None if last is None or until is None else (last, until)
 
 
+@lru_cache(maxsize=16_384)  # it is asked for every page that the hub tells of
 def record_id(workload: Ref, placement: str) -> str:
     """A short name, safe in labels, for one (workload, placementRef)."""
     text = f"{workload.kind.name}/{workload.key}/{placement}"

@@ -48,7 +48,7 @@ class Standings:
     ) -> None:
         self.workload, self.placement = workload, placement
         self.book = RecordBook(workload, placement, uid, namespace)
-        self.ledger = Ledger(Rollout("", staging=Staging(), standings={}), now)
+        self.ledger = Ledger(Rollout(revision="", staging=Staging(), standings={}), now)
         self.lines: dict[str, Line] = {}
         # What is looked up in the lines, kept with them:
         self.astray: set[str] = set()  # do not carry what they are supposed to
@@ -239,9 +239,10 @@ class Standings:
         """Something happens to a cluster of this rollout."""
         line = self._next(cluster, event, now)
         before, after = self.ledger.standings.get(cluster), line.present
-        if after is None and before is not None:
-            self.ledger.drop(cluster, now)
-        elif after is not None and after is not before:
+        if after is None:
+            if before is not None:
+                self.ledger.drop(cluster, now)
+        elif after is not before:
             self.ledger.put(after, now)
         self._put(line)
 
@@ -251,7 +252,7 @@ class Standings:
             revision=rollout.revision,
             content=rollout.wanted(cluster),
             timing=self._timing(now),
-            rollback=self.head.rollback,
+            rollback=self.book.head.rollback,
             is_missed=self.outages.blind_since is not None,
         )
         return next_line(self.line(cluster), event, course, now)

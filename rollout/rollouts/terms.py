@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+from msgspec import Struct, structs
+
 from rollout.model.analyses import AnalysisVerdict
 from rollout.model.approvals import Approval, ApprovalDecision
 from rollout.model.intents import NO_INTENTS, Intents
@@ -13,7 +15,7 @@ from rollout.model.replicaset import RolloutSpec
 from rollout.model.waits import Reason, Wait
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.head import Head, Rollback
-from rollout.rollouts.holds import analysis_hold, why_back
+from rollout.rollouts.holds import analysis_hold, barred, revision_hold, why_back
 from rollout.rollouts.line import KeptContent
 from rollout.rollouts.outages import Outages
 from rollout.strategies.base import (
@@ -77,8 +79,7 @@ class Terms:
         return self.contents.get(cluster, self.revision) if self.contents else self.revision
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
+class Circumstances(Struct, frozen=True, kw_only=True):
     """What a decision is asked for besides the terms.
 
     ``hold`` is why nothing of the workload may be touched, ``kept`` the contents that can be given back,
@@ -141,7 +142,7 @@ def rollout_on(
     hold: Wait | None,
 ) -> Rollout:
     return Rollout(
-        terms.revision,
+        revision=terms.revision,
         staging=staging,
         standings=standings,
         timing=timing,
@@ -157,10 +158,13 @@ def rollout_on(
     )
 
 
-def gates_of(terms: Terms, workload: Ref, placement: str, attempt: str) -> Gates:
-    """The gates in the way of this placement's rollout. In profile ``ocm`` there are none."""
-    name = placement.rpartition("/")[2]
-    asked = terms.intents.gates if terms.as_ocm is None else ()
+def gates_of(terms: Terms | None, workload: Ref, placement: str, head: Head) -> Gates | None:
+    """The gates in the way of this placement's rollout; None where none is asked for. In profile ``ocm`` there
+    are none.
+    """
+    if terms is None or terms.as_ocm is not None or not terms.intents.gates:
+        return None
+    name, asked = placement.rpartition("/")[2], terms.intents.gates
     return Gates(
         workload=workload,
         placement=name,
@@ -168,7 +172,7 @@ def gates_of(terms: Terms, workload: Ref, placement: str, attempt: str) -> Gates
         asked=[gate for gate in asked if gate.placement in ("", name)],
         kinds=terms.gates,
         approvals=terms.approvals,
-        attempt=attempt,
+        attempt=head.attempt,
         analyses=terms.analyses,
     )
 
@@ -177,6 +181,8 @@ def measured_hold(terms: Terms, head: Head, now: datetime) -> Wait | None:
     """Why the present revision goes no further for what was, or cannot be, measured of it."""
     if terms.unmeasurable:
         return Wait(Reason.MISCONFIGURED, terms.unmeasurable)
+    if not terms.analyses:
+        return None
     return analysis_hold(
         terms.analyses,
         head.revision,
@@ -185,6 +191,18 @@ def measured_hold(terms: Terms, head: Head, now: datetime) -> Wait | None:
         intents=terms.intents,
         now=now,
     )
+
+
+def held_here(
+    terms: Terms, head: Head, gates: Gates | None, given: Circumstances, *, staging: Staging
+) -> Wait | None:
+    """Why the present revision goes no further, where nothing takes it back in this placement."""
+    asked = revision_hold(terms.revision, terms.intents, terms.approvals, given.now)
+    by = barred(terms.revision, given.barred or head.barred_by)
+    asked = asked or by or measured_hold(terms, head, given.now)
+    if asked is not None or gates is None:
+        return asked
+    return gates.misplaced(staging, terms.selection)
 
 
 def with_next_look(step: Step, terms: Terms | None, hold: Wait | None, now: datetime) -> Step:
@@ -196,7 +214,7 @@ def with_next_look(step: Step, terms: Terms | None, hold: Wait | None, now: date
     looks = (*mine, hold.until if hold is not None else None, step.recheck_at)
     ends = [at for at in looks if at is not None and at > now]
     recheck_at = min(ends, default=step.recheck_at)
-    return step if recheck_at == step.recheck_at else replace(step, recheck_at=recheck_at)
+    return step if recheck_at == step.recheck_at else structs.replace(step, recheck_at=recheck_at)
 
 
 def open_only(step: Step, refused: Mapping[str, datetime]) -> Step:
@@ -207,7 +225,9 @@ def open_only(step: Step, refused: Mapping[str, datetime]) -> Step:
     if len(touch) == len(step.touch):
         return step
     looks = [step.recheck_at, *(refused[c] for c in step.touch if c in refused)]
-    return replace(step, touch=touch, recheck_at=min((at for at in looks if at), default=None))
+    return structs.replace(
+        step, touch=touch, recheck_at=min((at for at in looks if at), default=None)
+    )
 
 
 def relevant_outages(
@@ -255,7 +275,7 @@ def not_heard_in(
 ) -> Rollout:
     """The rollout as agreed so far, with what is known by now of the times in which nobody heard of it."""
     timing = replace(rollout.timing, outages=outages, blind_since=blind)
-    return replace(rollout, timing=timing)
+    return structs.replace(rollout, timing=timing)
 
 
 def differ_in_time_alone(before: Terms, after: Terms) -> bool:

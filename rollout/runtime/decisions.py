@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
+from msgspec import structs
 
 from rollout.errors import ConfigError
 from rollout.model.kinds import Obj, Ref
@@ -137,7 +138,7 @@ class DecisionLog:
     ) -> tuple[dict[str, Standing | None], Rollout | None]:
         """The changes since this rollout's last line; without a last line a snapshot is written."""
         known, before = logged.standings, logged.terms
-        bare = logged.terms = replace(rollout, standings={}, lost=dict(rollout.lost))
+        bare = logged.terms = structs.replace(rollout, standings={}, lost=dict(rollout.lost))
         if before is None:
             standings = logged.standings = dict(rollout.standings)
             self._write(
@@ -290,7 +291,7 @@ def _advanced(terms: Rollout | None, standings: object, line: DecisionLine) -> R
             found.pop(cluster, None)
         else:
             found[cluster] = standing
-    return replace(terms, standings=found)
+    return structs.replace(terms, standings=found)
 
 
 def _answer(rollout: Rollout, line: DecisionLine) -> Step | Retreat:

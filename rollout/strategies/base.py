@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec import field as struct_field
 
 from rollout.model.amounts import Amount
 from rollout.model.analyses import AnalysisVerdict
@@ -60,15 +61,16 @@ class Phase(Enum):
 
     @property
     def holds_slot(self) -> bool:
-        return self in _HOLDS_SLOT
+        return self in HOLDS_SLOT
 
     @property
     def is_failure(self) -> bool:
-        return self in _IS_FAILURE
+        return self in IS_FAILURE
 
 
-_HOLDS_SLOT = frozenset({Phase.OUTDATED, Phase.PROGRESSING, Phase.FAILING, Phase.SOAKING})
-_IS_FAILURE = frozenset({Phase.FAILING, Phase.FAILED, Phase.LOST})
+HOLDS_SLOT = frozenset({Phase.OUTDATED, Phase.PROGRESSING, Phase.FAILING, Phase.SOAKING})
+IS_FAILURE = frozenset({Phase.FAILING, Phase.FAILED, Phase.LOST})
+_DONE = frozenset({Phase.SOAKED, Phase.FAILED, Phase.SKIPPED, Phase.LOST})
 
 
 class StandingOn(Struct, frozen=True):
@@ -274,8 +276,7 @@ class Closed:
 NOTHING_CLOSED = Closed()
 
 
-@dataclass(frozen=True, slots=True)
-class Rollout:
+class Rollout(Struct, frozen=True, kw_only=True):
     """Everything a step is decided from, besides the instant.
 
     ``standings`` by cluster name; ``passed`` the keys of stages that have passed with this
@@ -291,13 +292,12 @@ class Rollout:
     """
 
     revision: str
-    _: KW_ONLY
     staging: Staging
     standings: Mapping[str, Standing]
     timing: Timing = Timing()
     passed: frozenset[str] = frozenset()
     skipped: frozenset[str] = frozenset()
-    lost: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, str] = struct_field(default_factory=dict)
     hold: Wait | None = None
     strict_tolerance: bool = False
     held: frozenset[str] = frozenset()
@@ -305,8 +305,8 @@ class Rollout:
     unsettled: Wait | None = None
     shut: Shut = NOTHING_SHUT
     shut_back: Shut = NOTHING_SHUT
-    contents: Mapping[str, str] = field(default_factory=dict)
-    unrendered: Mapping[str, Wait] = field(default_factory=dict)
+    contents: Mapping[str, str] = struct_field(default_factory=dict)
+    unrendered: Mapping[str, Wait] = struct_field(default_factory=dict)
 
     def wanted(self, cluster: str) -> str:
         """The content that a cluster is to carry; the revision itself where no cluster has its own."""
@@ -327,8 +327,7 @@ class Settled(Struct, frozen=True):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageReport:
+class StageReport(Struct, frozen=True, kw_only=True):
     """How one stage stands. ``limit`` and ``budget`` are resolved to clusters (budget None: none).
 
     ``blocked`` is the one reason why its waiting clusters are not all touched now, None where there
@@ -353,8 +352,7 @@ class StageReport:
         return sum(n for phase, n in self.phases.items() if phase.holds_slot)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """What to do now, and how things stand.
 
     ``touch``: clusters to write the revision to, in order. ``settled``: verdicts to record, by name.
@@ -380,12 +378,13 @@ class Step:
 
         Never where there is nothing to roll out to: lost clusters are targets no more (row 22).
         """
-        done = (Phase.SOAKED, Phase.FAILED, Phase.SKIPPED, Phase.LOST)
-        targets = sum(stage.members + stage.phases.get(Phase.SKIPPED, 0) for stage in self.stages)
-        return bool(targets and self.halt is None) and all(
-            stage.passed and all(n == 0 or phase in done for phase, n in stage.phases.items())
-            for stage in self.stages
-        )
+        if self.halt is not None or not all(stage.passed for stage in self.stages):
+            return False
+        if any(
+            n and phase not in _DONE for stage in self.stages for phase, n in stage.phases.items()
+        ):
+            return False
+        return any(stage.members or stage.phases.get(Phase.SKIPPED) for stage in self.stages)
 
     def count(self, phase: Phase) -> int:
         return sum(stage.phases.get(phase, 0) for stage in self.stages)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rollout.model.waits import Reason, Wait
-from rollout.strategies.base import Phase, Rollout
+from rollout.strategies.base import IS_FAILURE, Phase, Rollout
 
 _UNPROVEN = (Phase.PROGRESSING, Phase.SOAKING)
 
@@ -43,20 +43,22 @@ class FailureScope:
         return max(0, self.budget + 1 - self.failures - self.unproven)
 
 
-def scope_of(budget: int | None, censuses: Iterable[Census]) -> FailureScope:
-    scope = FailureScope(budget, 0, 0)
-    for census in censuses:
-        for phase, n in census.phases.items():
-            if phase.is_failure:
-                scope.failures += n
-            elif phase in _UNPROVEN:
-                scope.unproven += n
-    return scope
+def stage_scope(budget: int | None, census: Census) -> FailureScope:
+    failures = unproven = 0
+    for phase, n in census.phases.items():
+        if phase in IS_FAILURE:
+            failures += n
+        elif phase in _UNPROVEN:
+            unproven += n
+    return FailureScope(budget, failures, unproven)
 
 
-def fleet_scope(rollout: Rollout, censuses: Sequence[Census], total: int) -> FailureScope:
-    budget = rollout.staging.budget
-    return scope_of(budget.of(total) if budget else None, censuses)
+def fleet_scope(rollout: Rollout, stages: Sequence[FailureScope], total: int) -> FailureScope:
+    budget, failures, unproven = rollout.staging.budget, 0, 0
+    for scope in stages:
+        failures += scope.failures
+        unproven += scope.unproven
+    return FailureScope(budget.of(total) if budget else None, failures, unproven)
 
 
 def breach(rollout: Rollout, fleet: FailureScope, scopes: Sequence[FailureScope]) -> Wait | None:

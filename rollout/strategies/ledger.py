@@ -7,7 +7,6 @@ A change of one cluster costs O(log n), a step O(stages + clusters that change).
 import heapq
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from msgspec import structs
@@ -123,7 +122,7 @@ class Ledger:
     def __init__(self, rollout: Rollout, now: datetime) -> None:
         self._standings: dict[str, Standing] = dict(rollout.standings)
         self._open: set[str] = set()  # those of which time still decides something
-        self._rollout = replace(rollout, standings=self._standings)
+        self._rollout = structs.replace(rollout, standings=self._standings)
         self._recount(now)
 
     @property
@@ -138,7 +137,7 @@ class Ledger:
     def reset(self, rollout: Rollout, now: datetime) -> None:
         """Take new terms and standings. Cost: O(n)."""
         self._standings = dict(rollout.standings)
-        self._rollout = replace(rollout, standings=self._standings)
+        self._rollout = structs.replace(rollout, standings=self._standings)
         self._recount(now)
 
     def admit(
@@ -152,7 +151,7 @@ class Ledger:
         known = self._rollout
         before = known.passed, known.hold, known.checkpoints, known.shut
         if (passed, hold, checkpoints, shut) != before:
-            self._rollout = replace(
+            self._rollout = structs.replace(
                 known, passed=passed, hold=hold, checkpoints=checkpoints, shut=shut
             )
 
@@ -163,7 +162,7 @@ class Ledger:
         the timing is another one.
         """
         known = self._rollout
-        self._rollout = replace(
+        self._rollout = structs.replace(
             known, timing=timing, unsettled=unsettled, strict_tolerance=strict_tolerance
         )
         if timing != known.timing:
@@ -178,7 +177,7 @@ class Ledger:
         now: datetime,
     ) -> None:
         """Set what each cluster is to carry. Cost: the clusters of which that has changed."""
-        self._rollout = replace(self._rollout, contents=contents, unrendered=unrendered)
+        self._rollout = structs.replace(self._rollout, contents=contents, unrendered=unrendered)
         for cluster in changed:
             self._judge(cluster, now)
 

@@ -6,8 +6,9 @@ displays need not know which profile decided.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec import structs
 
 from rollout.model.cluster_reasons import ClusterReason
 from rollout.model.placement import Group
@@ -113,7 +114,7 @@ def _with_unrendered(step: Step, unrendered: Mapping[str, Wait], hidden: Collect
     seen = len(unrendered) - len(hidden)
     left = {Phase.WAITING: stage.phases.get(Phase.WAITING, 0) - seen}
     phases = {**stage.phases, **left, Phase.UNRENDERED: len(unrendered)}
-    report = replace(
+    report = structs.replace(
         stage,
         members=stage.members + len(hidden),
         limit=stage.limit + len(hidden),
@@ -122,7 +123,7 @@ def _with_unrendered(step: Step, unrendered: Mapping[str, Wait], hidden: Collect
     )
     touch = tuple(cluster for cluster in step.touch if cluster not in unrendered)
     is_idle = not touch and not any(phase.holds_slot for phase in report.phases)
-    return replace(
+    return structs.replace(
         step,
         touch=touch,
         stages=(report,),
@@ -137,7 +138,7 @@ def _with_shut(step: Step, shut: Shut, hidden: Collection[str]) -> Step:
     touch = tuple(cluster for cluster in step.touch if cluster not in shut.waits)
     is_idle = not touch and not any(phase.holds_slot for phase in stage.phases)
     waits = is_idle and step.halt is None and step.hold is None
-    report = replace(
+    report = structs.replace(
         stage,
         members=stage.members + len(hidden),
         limit=stage.limit + len(hidden),
@@ -149,7 +150,7 @@ def _with_shut(step: Step, shut: Shut, hidden: Collection[str]) -> Step:
         blocked=wait.reason if waits or stage.blocked is None else stage.blocked,
     )
     looks = [at for at in (step.recheck_at, shut.until) if at is not None]
-    return replace(
+    return structs.replace(
         step,
         touch=touch,
         stages=(report,),

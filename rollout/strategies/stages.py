@@ -220,7 +220,7 @@ def rollout_of(
         if standing.since is not None:
             aware(f"Standing.since of {cluster}", standing.since)
     return Rollout(
-        revision,
+        revision=revision,
         staging=strategy.stages(spec, selection),
         standings=known,
         timing=Timing(soak=soak_of(spec), deadline=spec.deadline),

@@ -14,6 +14,7 @@ from rollout.model.approvals import Side
 from rollout.model.instants import aware
 from rollout.model.waits import Reason, Scope, Wait
 from rollout.strategies.base import (
+    HOLDS_SLOT,
     Checkpoint,
     Phase,
     Rollout,
@@ -23,7 +24,7 @@ from rollout.strategies.base import (
     Step,
     Verdict,
 )
-from rollout.strategies.budget import Census, FailureScope, breach, fleet_scope, scope_of
+from rollout.strategies.budget import Census, FailureScope, breach, fleet_scope, stage_scope
 from rollout.strategies.judge import due, judge
 from rollout.strategies.stages import NO_TARGETS, lost_by_stage
 
@@ -164,11 +165,11 @@ def _choose(
 ) -> Step:
     stages = rollout.staging.stages
     sizes = [_members(census) for census in censuses]
-    fleet = fleet_scope(rollout, censuses, sum(sizes))
     scopes = [
-        scope_of(stage.budget.of(size) if stage.budget else None, [census])
+        stage_scope(stage.budget.of(size) if stage.budget else None, census)
         for stage, census, size in zip(stages, censuses, sizes, strict=True)
     ]
+    fleet = fleet_scope(rollout, scopes, sum(sizes))
     halt = breach(rollout, fleet, scopes)
     found = _Found()
     is_open = True
@@ -199,14 +200,16 @@ def _choose(
 class _StageGates:
     """The gates at one stage: what keeps each side shut, and which open once they are reached."""
 
+    __slots__ = ("after", "before", "is_reached", "keys", "stage")
+
     def __init__(self, rollout: Rollout, stage: Stage, *, is_reached: bool) -> None:
         self.stage, self.is_reached = stage.key, is_reached
         self.before: Wait | None = None
         self.after: Wait | None = None
         self.keys = _NO_KEYS
-        mine = [each for each in rollout.checkpoints if each.stage == stage.key]
-        if not mine:
+        if not rollout.checkpoints:
             return
+        mine = [each for each in rollout.checkpoints if each.stage == stage.key]
         if stage.key not in rollout.passed:
             self.before = _shut(mine, Side.BEFORE)
         self.after = _shut(mine, Side.AFTER)
@@ -297,7 +300,7 @@ class _Found:
 
 def _members(census: Census) -> int:
     """Members of the stage: selected and not skipped (lost clusters are selected no more)."""
-    return sum(n for phase, n in census.phases.items() if phase not in _NOT_MEMBERS)
+    return sum([n for phase, n in census.phases.items() if phase not in _NOT_MEMBERS])
 
 
 _NOT_MEMBERS = frozenset({Phase.SKIPPED, Phase.LOST})
@@ -344,7 +347,9 @@ def _fill(
     old = [c for c in census.outdated() if c not in held and c not in rollout.unrendered]
     before = [cluster for cluster in old if cluster not in shut] if shut else old
     wanted = len(old) + census.phases.get(Phase.WAITING, 0)
-    taken = sum(n for phase, n in census.phases.items() if phase.holds_slot)
+    if not wanted:
+        return [], None
+    taken = sum(n for phase, n in census.phases.items() if phase in HOLDS_SLOT)
     free = max(0, limit - taken)
     rooms = [
         room

@@ -79,7 +79,10 @@ class Case:
             for name, k in self.known.items()
         }
         return decide(
-            Rollout(NEW, staging=staging, standings=standings, timing=timing, lost=self.lost), T0
+            Rollout(
+                revision=NEW, staging=staging, standings=standings, timing=timing, lost=self.lost
+            ),
+            T0,
         )
 
     def ocm(self) -> ocm.Answer:

@@ -12,7 +12,11 @@ _OF_STEPS: tuple[Mutant, ...] = (
     fault(
         "S1",
         "those in flight on an older revision hold no slot",
-        (STEP, "if phase.holds_slot)", "if phase.holds_slot and phase is not Phase.OUTDATED)"),
+        (
+            STEP,
+            "if phase in HOLDS_SLOT)",
+            "if phase in HOLDS_SLOT and phase is not Phase.OUTDATED)",
+        ),
     ),
     fault(
         "S1",
@@ -96,8 +100,8 @@ _OF_STEPS: tuple[Mutant, ...] = (
         "the budget is a share of the last stage",
         (
             STEP,
-            "fleet_scope(rollout, censuses, sum(sizes))",
-            "fleet_scope(rollout, censuses, sizes[-1] if sizes else 0)",
+            "fleet_scope(rollout, scopes, sum(sizes))",
+            "fleet_scope(rollout, scopes, sizes[-1] if sizes else 0)",
         ),
         focus="budget",
     ),
@@ -171,8 +175,8 @@ _OF_STAGES: tuple[Mutant, ...] = (
         "a cluster that is done keeps its slot",
         (
             BASE,
-            "_HOLDS_SLOT = frozenset({",
-            "_HOLDS_SLOT = frozenset({Phase.FAILED, Phase.SOAKED, ",
+            "HOLDS_SLOT = frozenset({",
+            "HOLDS_SLOT = frozenset({Phase.FAILED, Phase.SOAKED, ",
         ),
     ),
 )

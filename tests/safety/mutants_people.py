@@ -29,8 +29,8 @@ _OF_HOLDS: tuple[Mutant, ...] = (
         "S8",
         "nobody listens to who aborts",
         (
-            LIVE,
-            "asked = revision_hold(self.revision, terms.intents, terms.approvals, now)",
+            TERMS,
+            "asked = revision_hold(terms.revision, terms.intents, terms.approvals, given.now)",
             "asked = None",
         ),
         focus="operations",
@@ -201,7 +201,7 @@ _OF_ROLLBACKS: tuple[Mutant, ...] = tuple(
         fault(
             "S10",
             "what is taken back in one placement goes on in another",
-            (LIVE, "by = barred(self.revision, barred_in or self.head.barred_by)", "by = None"),
+            (TERMS, "by = barred(terms.revision, given.barred or head.barred_by)", "by = None"),
         ),
     )
 )

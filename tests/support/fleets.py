@@ -4,7 +4,6 @@ A fleet in short is one letter a cluster, named ``a``, ``b``, ... in that order 
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
@@ -140,7 +139,7 @@ def rollout_in(
     held: Iterable[str] = (),
 ) -> Rollout:
     return Rollout(
-        NEW,
+        revision=NEW,
         staging=_staging(spec, tuple(groups), tuple(named)),
         standings={s.cluster: s for s in standings},
         timing=Timing(soak=soak_of(spec, timedelta(0)), deadline=spec.deadline, grace=grace),
@@ -182,7 +181,7 @@ def applied(rollout: Rollout, step: Step, now: datetime) -> Rollout:
         standings[settled.cluster] = structs.replace(before, verdict=verdict, reason=reason)
     for cluster in step.touch:
         standings[cluster] = standing(cluster, SILENT, now, revision=rollout.revision)
-    return replace(
+    return structs.replace(
         rollout,
         standings=standings,
         passed=rollout.passed | set(step.passed),

@@ -1,7 +1,7 @@
 """A small world around one rollout: works, agents and record pages, in letters for clusters."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -81,7 +81,7 @@ class Hub:
         again = self.live.step(hold, self.now)
         assert (again.touch, again.settled, again.passed) == (step.touch, (), ())
         assert again == decide(
-            replace(self.live.ledger.rollout, passed=self.live.head.passed), self.now
+            structs.replace(self.live.ledger.rollout, passed=self.live.head.passed), self.now
         )
         self.pages.flush(self.live.book)
         for cluster in step.touch:

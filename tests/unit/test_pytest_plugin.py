@@ -1,12 +1,12 @@
 """Can a team test its own policy with the pytest plugin? Tests of tests, each in a folder of its own."""
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import yaml
+from msgspec import structs
 
 from rollout import Group, GroupRef, RolloutSpec, RunHistory, Standing, Step, rollout_of
 from rollout.model.amounts import Amount
@@ -170,6 +170,6 @@ def test_a_touch_of_a_later_stage_is_a_breach() -> None:
 
 
 def test_a_touch_of_a_held_cluster_is_a_breach() -> None:
-    rollout = replace(rollout_of(SPEC, GROUPS), held=frozenset({"c2"}))
+    rollout = structs.replace(rollout_of(SPEC, GROUPS), held=frozenset({"c2"}))
 
     assert _made(rollout, "c2") == ["c2 is touched, though a person keeps it out"]

@@ -256,7 +256,7 @@ def test_a_revision_is_every_configuration_with_its_hash_in_its_order() -> None:
     one, other = Config(D1, "v1"), Config(D2, "v1")
     found = {
         content_of(configs)
-        for configs in ([], [one], [other], [one, other], [other, one], [Config(D1, "v2")])
+        for configs in ((), (one,), (other,), (one, other), (other, one), (Config(D1, "v2"),))
     }
 
     assert len(found) == 6

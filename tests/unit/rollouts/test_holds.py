@@ -131,7 +131,12 @@ WHEN: list[tuple[Step, Wait | None, RollbackMode, str]] = [
     (BREACH, None, RollbackMode.MANUAL, ""),
     (BREACH, None, RollbackMode.AUTOMATIC, "Breach"),
     # While it is paused or cannot be read, what is counted may be wrong: nothing begins.
-    (replace(BREACH, hold=Wait(Reason.TORN_DECISIONS, "")), None, RollbackMode.AUTOMATIC, ""),
+    (
+        structs.replace(BREACH, hold=Wait(Reason.TORN_DECISIONS, "")),
+        None,
+        RollbackMode.AUTOMATIC,
+        "",
+    ),
     (Step(), HELD["Undone"], RollbackMode.NONE, ""),
     (Step(), HELD["Undone"], RollbackMode.MANUAL, "Undo"),
     (Step(), HELD["Undone"], RollbackMode.AUTOMATIC, "Undo"),

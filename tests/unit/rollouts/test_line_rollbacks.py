@@ -69,7 +69,7 @@ def test_only_so_many_are_kept() -> None:
 def test_a_cluster_goes_back_to_the_latest_whose_template_is_kept() -> None:
     lines = {"a": left(on("r1"), on("r2"), on("r3"))}
     known = {"a": standing("a", revision="r4"), "b": standing("b", revision="r4")}
-    taken_back = Rollout("r4", staging=Staging(), standings=known)
+    taken_back = Rollout(revision="r4", staging=Staging(), standings=known)
 
     def targets(to: str, *kept: str) -> dict[str, str]:
         return targets_of(taken_back, lines, to, kept_as({each: each for each in kept}))
@@ -79,7 +79,7 @@ def test_a_cluster_goes_back_to_the_latest_whose_template_is_kept() -> None:
     assert targets("r2", "r1", "r2", "r3") == {"a": "r2"}
     assert targets("r9", "r1", "r2", "r9") == {}
     assert targets("") == {}
-    other = Rollout("r5", staging=Staging(), standings=known)
+    other = Rollout(revision="r5", staging=Staging(), standings=known)
     assert targets_of(other, lines, "", kept_as({"r1": "r1"})) == {}, "not on it"
 
 
@@ -88,7 +88,9 @@ def test_what_was_made_for_the_revision_that_is_taken_back_is_nothing_to_go_back
     now = replace(standing("a", revision="now"), made_for="r2")
     made_for = kept_as({"old": "r1", "before-the-label": "r2", "now": "r2"})
 
-    taken_back = Rollout("r2", staging=Staging(), standings={"a": now}, contents={"a": "now"})
+    taken_back = Rollout(
+        revision="r2", staging=Staging(), standings={"a": now}, contents={"a": "now"}
+    )
 
     assert targets_of(taken_back, lines, "", made_for) == {"a": "old"}
     assert targets_of(taken_back, lines, "r1", made_for) == {"a": "old"}, "asked for by revision"
@@ -98,7 +100,9 @@ def test_a_cluster_that_had_the_content_before_the_revision_came_keeps_it() -> N
     lines = {"a": left(on("old"), on("same"))}
     same = replace(standing("a", revision="same"), made_for="r1")
 
-    taken_back = Rollout("r2", staging=Staging(), standings={"a": same}, contents={"a": "same"})
+    taken_back = Rollout(
+        revision="r2", staging=Staging(), standings={"a": same}, contents={"a": "same"}
+    )
 
     assert targets_of(taken_back, lines, "", kept_as({"old": "r0", "same": "r1"})) == {}
 
@@ -109,7 +113,9 @@ def test_a_content_that_later_revisions_left_alone_is_that_of_each_of_them() -> 
     now = replace(standing("a", revision="now"), made_for="r4")
     kept = kept_as({"first": "r1", "second": "r3", "r1": "r1", "r2": "r2", "r3": "r3", "now": "r4"})
 
-    taken_back = Rollout("r4", staging=Staging(), standings={"a": now}, contents={"a": "now"})
+    taken_back = Rollout(
+        revision="r4", staging=Staging(), standings={"a": now}, contents={"a": "now"}
+    )
 
     assert targets_of(taken_back, lines, "r1", kept) == {"a": "first"}
     assert targets_of(taken_back, lines, "r2", kept) == {"a": "first"}
@@ -121,4 +127,7 @@ def test_a_template_that_never_soaked_there_is_not_replaced_by_an_older_one() ->
     known = {"a": standing("a", revision="r3")}
     kept = kept_as({"r1": "r1", "r2": "r2", "r3": "r3"})
 
-    assert targets_of(Rollout("r3", staging=Staging(), standings=known), lines, "r2", kept) == {}
+    assert (
+        targets_of(Rollout(revision="r3", staging=Staging(), standings=known), lines, "r2", kept)
+        == {}
+    )

@@ -143,12 +143,14 @@ def test_a_cluster_is_held_where_it_would_be_waiting_and_nowhere_else(letter: st
     phase = LETTERS[letter]
     kept = Phase.HELD if phase is Phase.WAITING else phase
 
-    assert decide(replace(rollout, held=frozenset("a")), T0).count(kept) == 1
+    assert decide(structs.replace(rollout, held=frozenset("a")), T0).count(kept) == 1
     known = lettered(letter, "a")
     if known is not None and phase.is_failure:
-        again = replace(rollout, standings={"a": structs.replace(known, verdict=Verdict.RETRY)})
+        again = structs.replace(
+            rollout, standings={"a": structs.replace(known, verdict=Verdict.RETRY)}
+        )
         assert decide(again, T0).count(Phase.WAITING) == 1
-        assert decide(replace(again, held=frozenset("a")), T0).count(Phase.HELD) == 1
+        assert decide(structs.replace(again, held=frozenset("a")), T0).count(Phase.HELD) == 1
 
 
 @pytest.mark.parametrize("letter", [letter for letter in LETTERS if letter != "K"])
@@ -156,7 +158,7 @@ def test_a_cluster_is_skipped_from_any_phase(letter: str) -> None:
     rollout = fleet(letter, spec_of())
 
     assert decide(rollout, T0).count(LETTERS[letter]) == 1
-    assert decide(replace(rollout, skipped=frozenset("a")), T0).count(Phase.SKIPPED) == 1
+    assert decide(structs.replace(rollout, skipped=frozenset("a")), T0).count(Phase.SKIPPED) == 1
 
 
 @pytest.mark.parametrize("letter", [letter for letter in LETTERS if letter != "K"])

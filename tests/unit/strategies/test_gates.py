@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import product, takewhile
 
 import pytest
+from msgspec import structs
 
 from rollout.model.approvals import Approval, ApprovalDecision, GateRef, Side, parse_gate
 from rollout.model.kinds import REPLICA_SET, Ref
@@ -224,15 +225,15 @@ def test_of_several_gates_at_one_place_each_opens_for_itself() -> None:
         return gates_of(*gates, approvals=said).checkpoints(rollout.staging, opened, T0)
 
     mine = asked(frozenset(), approval("before:canary"))
-    step = decide(replace(rollout, checkpoints=mine), T0)
+    step = decide(structs.replace(rollout, checkpoints=mine), T0)
     assert len(step.opened) == 1
     assert step.touch == ()
 
     left = asked(frozenset(step.opened), approval("before:canary"))
-    assert decide(replace(rollout, checkpoints=left), T0).touch == ()
+    assert decide(structs.replace(rollout, checkpoints=left), T0).touch == ()
 
     approved = asked(frozenset(step.opened), approval("before:*"))
-    assert decide(replace(rollout, checkpoints=approved), T0).touch == ("a",)
+    assert decide(structs.replace(rollout, checkpoints=approved), T0).touch == ("a",)
 
 
 # -- what gates do to a step -------------------------------------------------------------------
@@ -250,7 +251,7 @@ def gated(rollout: Rollout) -> Iterator[Rollout]:
     stages = [stage.key for stage in rollout.staging.stages][:2]
     places = [(key, side) for key in stages for side in Side]
     for choice in product((None, SHUT, "open"), repeat=len(places)):
-        yield replace(
+        yield structs.replace(
             rollout,
             checkpoints=tuple(
                 Checkpoint(f"{side.value}:{key}", key, side, c if isinstance(c, Wait) else None)
@@ -317,7 +318,7 @@ def test_while_a_gate_is_shut_its_stage_says_so_where_anybody_waits(
 ) -> None:
     rollout = fleet(letters, spec, groups=GROUPS)
     key = rollout.staging.stages[0].key
-    guarded = replace(rollout, checkpoints=(Checkpoint("door", key, Side.BEFORE, SHUT),))
+    guarded = structs.replace(rollout, checkpoints=(Checkpoint("door", key, Side.BEFORE, SHUT),))
 
     step = decide(guarded, T0)
 
@@ -333,7 +334,7 @@ def test_a_stage_that_has_passed_is_asked_nothing_any_more() -> None:
     rollout = fleet("D..", PROGRESSIVE, groups=GROUPS)
     doors = tuple(Checkpoint(side.value, "canary/0", side, SHUT) for side in Side)
 
-    step = decide(replace(rollout, passed=frozenset({"canary/0"}), checkpoints=doors), T0)
+    step = decide(structs.replace(rollout, passed=frozenset({"canary/0"}), checkpoints=doors), T0)
 
     assert step.touch == ("b", "c")
     assert step.gate is None
@@ -343,8 +344,8 @@ def test_behind_a_gate_at_the_last_stage_nothing_is_complete_until_it_opens() ->
     rollout = fleet("DDD", ALL, groups=GROUPS)
     door = Checkpoint("door", "all", Side.AFTER, SHUT)
 
-    shut_off = decide(replace(rollout, checkpoints=(door,)), T0)
-    let_through = decide(replace(rollout, checkpoints=(replace(door, closed=None),)), T0)
+    shut_off = decide(structs.replace(rollout, checkpoints=(door,)), T0)
+    let_through = decide(structs.replace(rollout, checkpoints=(replace(door, closed=None),)), T0)
 
     assert not shut_off.complete
     assert shut_off.stages[0].blocked == "ApprovalNeeded"
@@ -358,7 +359,7 @@ def test_no_gate_opens_while_nothing_may_go_through(how: str) -> None:
     door = Checkpoint("door", "rest", Side.BEFORE, None)
     hold = Wait(Reason.PAUSED, "paused") if how == "paused" else None
 
-    assert decide(replace(rollout, checkpoints=(door,), hold=hold), T0).opened == ()
+    assert decide(structs.replace(rollout, checkpoints=(door,), hold=hold), T0).opened == ()
 
 
 def test_an_approval_is_used_up_when_the_rollout_comes_to_its_gate_not_before() -> None:
@@ -367,11 +368,11 @@ def test_an_approval_is_used_up_when_the_rollout_comes_to_its_gate_not_before() 
     said = (approval("before:rest", expires=T0 + MIN),)
     asked = gates_of(gate("before:rest"), approvals=said)
     doors = asked.checkpoints(rollout.staging, (), T0)
-    assert decide(replace(rollout, checkpoints=doors), T0).opened == ()
+    assert decide(structs.replace(rollout, checkpoints=doors), T0).opened == ()
 
     done = fleet("D..", PROGRESSIVE, groups=GROUPS)
     late = asked.checkpoints(done.staging, (), T0 + 2 * MIN)
-    step = decide(replace(done, checkpoints=late), T0 + 2 * MIN)
+    step = decide(structs.replace(done, checkpoints=late), T0 + 2 * MIN)
 
     assert step.touch == ()
     assert step.gate is not None
@@ -379,7 +380,7 @@ def test_an_approval_is_used_up_when_the_rollout_comes_to_its_gate_not_before() 
 
 
 def test_asking_again_after_a_gate_has_opened_gives_nothing_new() -> None:
-    rollout = replace(
+    rollout = structs.replace(
         fleet("D..", spec_of(mandatory=["canary"], limit=1), groups=GROUPS),
         checkpoints=(Checkpoint("door", "rest", Side.BEFORE, None),),
     )
@@ -419,13 +420,13 @@ def test_a_gate_of_a_plugin_is_asked_with_its_argument_and_says_when_to_look_aga
     rollout = fleet("D..", PROGRESSIVE, groups=GROUPS)
 
     early = asked.checkpoints(rollout.staging, (), T0)
-    step = decide(replace(rollout, checkpoints=early), T0)
+    step = decide(structs.replace(rollout, checkpoints=early), T0)
     assert step.touch == ()
     assert step.gate == Wait(Reason.GATE_CLOSED, "shut", T0 + 30 * MIN)
     assert step.recheck_at == T0 + 30 * MIN
 
     late = asked.checkpoints(rollout.staging, (), T0 + 30 * MIN)
-    step = decide(replace(rollout, checkpoints=late), T0 + 30 * MIN)
+    step = decide(structs.replace(rollout, checkpoints=late), T0 + 30 * MIN)
     assert step.opened == ("before:rest=weekend/30",)
 
 

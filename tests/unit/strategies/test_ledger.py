@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -83,7 +82,7 @@ def terms(rng: random.Random, standings: dict[str, Standing]) -> Rollout:
     )
     gone = [c for c in CLUSTERS if c not in selected]
     return Rollout(
-        rng.choice(REVISIONS),
+        revision=rng.choice(REVISIONS),
         staging=BUILT_IN[spec.type].stages(spec, select(groups)),
         standings=standings,
         timing=rng.choice(TIMINGS),
@@ -161,14 +160,14 @@ class Both:
         passed = frozenset(k for k in KEYS if self.rng.random() < 0.5)
         hold = self.rng.choice(HOLDS)
         checkpoints = gates(self.rng)
-        self.plain = replace(self.plain, passed=passed, hold=hold, checkpoints=checkpoints)
+        self.plain = structs.replace(self.plain, passed=passed, hold=hold, checkpoints=checkpoints)
         self.ledger.admit(passed, hold, checkpoints)
 
     def carry(self) -> None:
         """Clusters are to carry something else."""
         found = carried(self.rng)
-        self.plain = replace(self.plain, contents={}, unrendered={})
-        self.plain = replace(self.plain, **found)
+        self.plain = structs.replace(self.plain, contents={}, unrendered={})
+        self.plain = structs.replace(self.plain, **found)
         self.ledger.carry(self.plain.contents, self.plain.unrendered, CLUSTERS, self.now)
 
     def follow(self, step: Step) -> None:
@@ -179,7 +178,7 @@ class Both:
             self.settle(settled)
         passed = self.plain.passed | set(step.passed)
         left = tuple(c for c in self.plain.checkpoints if c.key not in step.opened)
-        self.plain = replace(self.plain, passed=passed, checkpoints=left)
+        self.plain = structs.replace(self.plain, passed=passed, checkpoints=left)
         self.ledger.admit(passed, self.plain.hold, left)
 
     def settle(self, settled: Settled) -> None:
@@ -190,7 +189,7 @@ class Both:
     def agree(self) -> Step:
         """Ask both, and compare all that they know."""
         step = self.ledger.step(self.now)
-        assert step == decide(replace(self.plain, standings=self.standings), self.now)
+        assert step == decide(structs.replace(self.plain, standings=self.standings), self.now)
         assert step == decide(self.ledger.rollout, self.now)
         members = [c for s in self.plain.staging.stages for g in s.groups for c in g.clusters]
         for cluster in CLUSTERS:
@@ -328,7 +327,7 @@ def test_ledger_and_plain_step_agree_on_long_walks() -> None:
 
 
 def test_a_lost_cluster_counts_in_both() -> None:
-    rollout = replace(rollout_in(spec_of(), [Group(0, "", ("a",))]), lost={"x": "rest"})
+    rollout = structs.replace(rollout_in(spec_of(), [Group(0, "", ("a",))]), lost={"x": "rest"})
 
     step = Ledger(rollout, T0).step(T0)
 
@@ -338,7 +337,9 @@ def test_a_lost_cluster_counts_in_both() -> None:
 
 def test_the_ledger_keeps_its_own_copy_of_what_it_was_given() -> None:
     given = {"a": standing("a")}
-    ledger = Ledger(replace(rollout_in(spec_of(), [Group(0, "", ("a",))]), standings=given), T0)
+    ledger = Ledger(
+        structs.replace(rollout_in(spec_of(), [Group(0, "", ("a",))]), standings=given), T0
+    )
 
     given.clear()
 

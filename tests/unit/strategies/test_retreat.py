@@ -1,11 +1,11 @@
 """Going back: who goes, how many at once, in which order, and when it stops (S10)."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from itertools import product
 
 import pytest
+from msgspec import structs
 
 from rollout.model.amounts import Amount
 from rollout.model.placement import Group
@@ -197,7 +197,7 @@ def test_who_is_on_the_way_back_and_skipped_takes_no_place_of_the_others() -> No
     limits = RetreatLimits(amount(1), amount(0))
     assert retreat(rollout, targets, BEGAN, limits, T0).touch == ()
 
-    waived = replace(rollout, skipped=frozenset("b"))
+    waived = structs.replace(rollout, skipped=frozenset("b"))
     assert retreat(waived, targets, BEGAN, limits, T0).touch == (("a", BEFORE),)
 
 
@@ -220,7 +220,7 @@ def test_the_order_of_what_is_known_changes_nothing() -> None:
     rollout, targets = situation("BWBDTB")
     limits = RetreatLimits(Amount(50, percent=True), Amount(1))
     turned = dict(reversed(list(rollout.standings.items())))
-    again = Rollout(NEW, staging=rollout.staging, standings=turned, timing=rollout.timing)
+    again = Rollout(revision=NEW, staging=rollout.staging, standings=turned, timing=rollout.timing)
 
     assert retreat(again, dict(reversed(targets.items())), BEGAN, limits, T0) == retreat(
         rollout, targets, BEGAN, limits, T0
@@ -242,7 +242,7 @@ def test_a_shut_cluster_is_not_taken_back_and_the_next_look_is_when_it_may_open(
     limits = RetreatLimits(amount("100%"), amount("100%"))
 
     found = retreat(
-        replace(rollout, shut_back=Shut({"a": closed}, until)), targets, BEGAN, limits, T0
+        structs.replace(rollout, shut_back=Shut({"a": closed}, until)), targets, BEGAN, limits, T0
     )
 
     assert sorted(cluster for cluster, _ in found.touch) == ["b", "c"]
@@ -269,7 +269,7 @@ def test_where_nobody_may_go_back_now_it_is_told_what_the_first_one_waits_for(
         c: Wait(Reason.WINDOW_CLOSED, text, None if m is None else T0 + m * MIN)
         for c, (text, m) in waits.items()
     }
-    shut = replace(rollout, shut_back=Shut(closed, None))
+    shut = structs.replace(rollout, shut_back=Shut(closed, None))
 
     found = retreat(shut, targets, BEGAN, RetreatLimits(amount("100%"), amount(0)), T0)
 

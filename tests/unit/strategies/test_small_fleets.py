@@ -1,10 +1,10 @@
 """Which clusters are touched now, in every small fleet there is?"""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 
 import pytest
+from msgspec import structs
 
 from rollout.model.replicaset import RolloutSpec
 from rollout.model.waits import Reason, Wait
@@ -83,7 +83,7 @@ def test_in_every_small_fleet_held_clusters_are_not_touched_and_keep_what_slots_
             expected = [c for c in outdated if c not in held]
             expected += [c for c in waiting if c not in held][:free]
 
-            step = decide(replace(fleet(word, spec), held=held), T0)
+            step = decide(structs.replace(fleet(word, spec), held=held), T0)
 
             assert list(step.touch) == ([] if halted else expected), (word, held)
             assert step.count(Phase.HELD) == len(held & set(waiting))
@@ -112,7 +112,7 @@ def test_in_every_small_fleet_shut_clusters_are_not_touched_and_take_no_slot(
             expected += open_ones[:free]
 
             gates = Shut(dict.fromkeys(shut, closed), until)
-            step = decide(replace(fleet(word, spec), shut=gates), T0)
+            step = decide(structs.replace(fleet(word, spec), shut=gates), T0)
 
             assert list(step.touch) == ([] if halted else expected), (word, shut)
             assert step.count(Phase.WAITING) == len(waiting), "its stage waits for it"
@@ -128,7 +128,7 @@ def test_in_every_small_fleet_shut_clusters_are_not_touched_and_take_no_slot(
 
 
 def shuffled(rollout: Rollout) -> Rollout:
-    return replace(rollout, standings=dict(reversed(list(rollout.standings.items()))))
+    return structs.replace(rollout, standings=dict(reversed(list(rollout.standings.items()))))
 
 
 SPECS = [
@@ -198,7 +198,7 @@ def test_a_pause_or_a_lower_limit_only_removes() -> None:
             rollout = in_two(word, spec_of(limit=limit, budget=1))
             touched = set(decide(rollout, T0).touch)
             assert before is None or touched <= before, word
-            assert decide(replace(rollout, hold=paused), T0).touch == (), word
+            assert decide(structs.replace(rollout, hold=paused), T0).touch == (), word
             before = touched
 
 
@@ -261,7 +261,7 @@ def test_strict_tolerance_counts_touches_over_all_stages_together() -> None:
     """A joiner of a passed mandatory stage and the window draw on one budget."""
     rollout = in_two("D...", spec_of(mandatory=["m"], budget=0), strict_tolerance=True)
 
-    assert decide(replace(rollout, passed=frozenset({"m/0"})), T0).touch == ("b",)
+    assert decide(structs.replace(rollout, passed=frozenset({"m/0"})), T0).touch == ("b",)
 
 
 @pytest.mark.parametrize("strict", [False, True], ids=["soft", "strict"])
@@ -281,7 +281,10 @@ def test_a_window_that_closes_changes_nothing_where_nobody_would_be_touched(
         for closed in range(1, 8):
             names = [name for n, name in enumerate("abc") if closed >> n & 1]
             shut = Shut(dict.fromkeys(names, window), window.until)
-            assert decide(replace(rollout, shut=shut), T0).stages == step.stages, (word, names)
+            assert decide(structs.replace(rollout, shut=shut), T0).stages == step.stages, (
+                word,
+                names,
+            )
     assert None in met
     assert (Reason.FAILURE_TOLERANCE in met) == strict
     assert (Reason.SLOTS_FULL in met) == (limit is not None)

@@ -1,8 +1,7 @@
 """Which clusters are touched now? Rows of the semantics, told as stories."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from rollout.model.placement import Group
 from rollout.model.replicaset import RolloutSpec
@@ -95,7 +94,7 @@ def test_a_gate_that_passed_does_not_open_a_later_stage_past_a_closed_one() -> N
     """A mandatory group can be listed, or filled, after the stages behind it have passed."""
     spec = spec_of("ProgressivePerGroup")
     three = [Group(0, "", ("a",)), Group(1, "", ("b",)), Group(2, "", ("c",))]
-    rollout = replace(fleet("PD.", spec, groups=three), passed=frozenset({"/1"}))
+    rollout = structs.replace(fleet("PD.", spec, groups=three), passed=frozenset({"/1"}))
 
     step = decide(rollout, T0)
 
@@ -104,13 +103,13 @@ def test_a_gate_that_passed_does_not_open_a_later_stage_past_a_closed_one() -> N
 
 
 def test_a_joiner_of_a_window_waits_for_a_slot_like_any_other() -> None:
-    rollout = replace(fleet("PD.", spec_of(limit=1)), passed=frozenset({"rest"}))
+    rollout = structs.replace(fleet("PD.", spec_of(limit=1)), passed=frozenset({"rest"}))
 
     assert decide(rollout, T0).touch == ()
 
 
 def test_a_failure_in_a_passed_mandatory_stage_still_halts() -> None:
-    rollout = replace(in_two("DT..", spec_of(mandatory=["m"])), passed=frozenset({"m/0"}))
+    rollout = structs.replace(in_two("DT..", spec_of(mandatory=["m"])), passed=frozenset({"m/0"}))
 
     step = decide(rollout, T0)
 
@@ -122,7 +121,7 @@ def test_a_breach_lasts_for_as_long_as_what_caused_it(letter: str) -> None:
     """Row 2: level, not latch."""
     for budget, skipped, halted in ((0, False, letter != "I"), (1, False, False), (0, True, False)):
         rollout = fleet(letter + "...", spec_of(limit=4, budget=budget))
-        rollout = replace(rollout, skipped=frozenset("a" if skipped else ""))
+        rollout = structs.replace(rollout, skipped=frozenset("a" if skipped else ""))
         assert (decide(rollout, T0).halt is not None) == halted
     recovered = fleet("D...", spec_of(limit=4))
     assert decide(recovered, T0).halt is None
@@ -169,7 +168,7 @@ def test_a_lost_cluster_is_a_failure_in_its_stage(
     spec: RolloutSpec, word: str, lost: dict[str, str], halted: bool, touch: str
 ) -> None:
     grouped = TWO_STAGES if len(word) == 4 else None
-    rollout = replace(fleet(word, spec, groups=grouped), lost=lost)
+    rollout = structs.replace(fleet(word, spec, groups=grouped), lost=lost)
 
     step = decide(rollout, T0)
 
@@ -179,7 +178,7 @@ def test_a_lost_cluster_is_a_failure_in_its_stage(
 
 
 def test_a_lost_cluster_that_a_person_releases_is_a_failure_no_more() -> None:
-    rollout = replace(fleet("..", spec_of()), lost={"x": "rest"}, skipped=frozenset("x"))
+    rollout = structs.replace(fleet("..", spec_of()), lost={"x": "rest"}, skipped=frozenset("x"))
 
     step = decide(rollout, T0)
 
@@ -189,7 +188,7 @@ def test_a_lost_cluster_that_a_person_releases_is_a_failure_no_more() -> None:
 @pytest.mark.parametrize("letter", [".", *"PIFTSDOH"])
 def test_a_skipped_cluster_is_no_member_whatever_it_does(letter: str) -> None:
     """Row 12: neither slot, nor failure, nor gate, nor total."""
-    rollout = replace(
+    rollout = structs.replace(
         in_two(letter + "D..", spec_of(mandatory=["m"], limit=1)), skipped=frozenset("a")
     )
 
@@ -223,7 +222,7 @@ def test_zero_targets_are_never_complete(
 
 
 def test_a_rollout_that_failed_beyond_its_budget_is_never_complete() -> None:
-    rollout = replace(fleet("DDT", spec_of()), passed=frozenset({"rest"}))
+    rollout = structs.replace(fleet("DDT", spec_of()), passed=frozenset({"rest"}))
 
     step = decide(rollout, T0)
 
@@ -260,7 +259,7 @@ def test_every_waiting_cluster_has_one_reason_to_wait(word: str, blocked: list[s
 
 
 def test_while_held_nothing_is_touched_and_no_gate_passes_but_verdicts_are_recorded() -> None:
-    rollout = replace(
+    rollout = structs.replace(
         in_two("DD.T", spec_of(mandatory=["m"], budget=1)), hold=Wait(Reason.PAUSED, "p")
     )
 
@@ -276,7 +275,7 @@ def test_a_hold_from_outside_is_told_before_one_of_the_stages() -> None:
 
     assert decide(rollout, T0).hold == rollout.staging.hold
     outside = Wait(Reason.PAUSED, "p")
-    assert decide(replace(rollout, hold=outside), T0).hold == outside
+    assert decide(structs.replace(rollout, hold=outside), T0).hold == outside
 
 
 def test_the_next_look_is_the_earliest_instant_that_time_alone_changes() -> None:
@@ -311,7 +310,7 @@ def test_a_shut_canary_holds_back_what_comes_after_its_stage() -> None:
     rollout = fleet("....", spec_of(mandatory=["m"], limit=1), groups=TWO_STAGES)
     canary = rollout.staging.stages[0].groups[0].clusters
 
-    step = decide(replace(rollout, shut=shut("".join(canary))), T0)
+    step = decide(structs.replace(rollout, shut=shut("".join(canary))), T0)
 
     assert step.touch == ()
     assert [stage.blocked for stage in step.stages] == ["WindowClosed", "WaitingForStage"]
@@ -319,7 +318,7 @@ def test_a_shut_canary_holds_back_what_comes_after_its_stage() -> None:
 
 
 def test_the_order_is_kept_among_the_clusters_that_are_not_shut() -> None:
-    step = decide(replace(fleet(".....", spec_of(limit=2)), shut=shut("ac")), T0)
+    step = decide(structs.replace(fleet(".....", spec_of(limit=2)), shut=shut("ac")), T0)
 
     assert step.touch == ("b", "d")
     assert step.stages[0].blocked == "SlotsFull"
@@ -327,7 +326,7 @@ def test_the_order_is_kept_among_the_clusters_that_are_not_shut() -> None:
 
 def test_a_shut_cluster_keeps_nobody_from_being_done_who_is_in_flight() -> None:
     rollout = fleet("P.", spec_of())
-    step = decide(replace(rollout, shut=shut("ab")), T0)
+    step = decide(structs.replace(rollout, shut=shut("ab")), T0)
 
     assert step.count(Phase.PROGRESSING) == 1
     assert step.stages[0].blocked == "WindowClosed"
