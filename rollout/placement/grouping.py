@@ -14,7 +14,7 @@ refuses counts written as strings, and on a bad selector returns the groups made
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, count, filterfalse
 from operator import not_
 from typing import Literal
 
@@ -25,7 +25,7 @@ from rollout.model.placement import Decision, Group, NamedGroup, Placement
 from rollout.model.problems import joined
 from rollout.model.selectors import Requirement
 from rollout.placement import ocm
-from rollout.placement.sticky import Bucket, free_name, number_of, page_names, regroup
+from rollout.placement.sticky import Bucket, page_names, regroup
 
 PAGE_SIZE = 100
 """The most clusters that one PlacementDecision holds."""
@@ -173,12 +173,12 @@ def paginate(
     Numbers whose names are barred are left out.
     """
     pages: list[DecisionPage] = []
+    names = filterfalse(is_barred, (page_name(placement, number) for number in count(1)))
     for each in groups:
         labels = _labels(placement, each)
         for at in range(0, len(each.clusters) or 1, PAGE_SIZE):
-            last = number_of(pages[-1].name) if pages else 0
-            name = free_name(last, lambda number: page_name(placement, number), is_barred)
-            pages.append(DecisionPage(name, labels, each.clusters[at : at + PAGE_SIZE], each))
+            clusters = each.clusters[at : at + PAGE_SIZE]
+            pages.append(DecisionPage(next(names), labels, clusters, each))
     return tuple(pages)
 
 

@@ -205,6 +205,11 @@ def limit_of(touched: datetime, timing: Timing) -> datetime | None:
     """
     if timing.deadline is None:
         return None
+    if not timing.outages:  # as nearly always, and it is asked of each cluster
+        try:
+            return touched + timing.deadline
+        except OverflowError:
+            return None
     return _coming(_later(touched, timing.deadline, timing))
 
 
