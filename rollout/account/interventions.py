@@ -20,7 +20,7 @@ from rollout.model.approvals import (
 from rollout.model.instants import rfc3339
 from rollout.model.intents import PAST_CALENDARS, AskedBy, Intents
 from rollout.model.kinds import Ref
-from rollout.model.waits import Wait
+from rollout.model.waits import Reason, Wait
 from rollout.rollouts.holds import CAUSES
 from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.share import PlacementShare
@@ -237,8 +237,11 @@ def _gate(
         why=_why(gate, closed) if state == "shut" and not is_approval else "",
         until=until,
         asks_person=state == "shut"
-        and (is_approval or (closed is not None and closed.reason in APPROVABLE)),
+        and (is_approval or (closed is not None and closed.reason in _OPENED_BY_APPROVALS)),
     )
+
+
+_OPENED_BY_APPROVALS = (Reason.APPROVAL_NEEDED, *APPROVABLE)
 
 
 def _why(gate: GateRef, closed: Wait | None) -> str:

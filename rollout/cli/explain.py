@@ -63,7 +63,7 @@ def _meant(kind: Kind | None, name: str, namespace: str) -> Named | Target:
     if kind is None:
         return only_workload((name,), namespace)
     if kind in WORKLOADS:
-        return only_workload((kind.short[0], name), namespace)
+        return only_workload((kind.typed, name), namespace)
     return target_named(kind, name, namespace)
 
 

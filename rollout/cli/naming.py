@@ -182,7 +182,7 @@ class Named:
         kinds = WORKLOADS if self.kind is None else (self.kind,)
         found = [ref for kind in kinds for ref in _called(hub, kind, self.name, self.namespace)]
         if len(found) > 1:
-            named = " or ".join(f"{ref.kind.short[0]} {ref.key}" for ref in found)
+            named = " or ".join(f"{ref.kind.typed} {ref.key}" for ref in found)
             raise click.UsageError(f"there are several workloads {self.name!r}: name {named}")
         if found:
             return found[0]
@@ -198,7 +198,7 @@ class Named:
         """What to type instead: a workload of another kind that is called so, or what lists all."""
         others = [kind for kind in WORKLOADS if self.kind not in (None, kind)]
         for ref in (each for kind in others for each in _called(hub, kind, self.name, "")):
-            return f"did you mean {ref.kind.short[0]} {ref.key}?"
+            return f"did you mean {ref.kind.typed} {ref.key}?"
         return "`rollout list -A` shows all"
 
 

@@ -229,7 +229,7 @@ def list_lines(found: Sequence["WorkloadAccount"], *, spaces: bool = False) -> l
         (
             (
                 *((each.namespace,) if spaces else ()),
-                KINDS[each.kind].short[0],
+                KINDS[each.kind].typed,
                 each.name,
                 ", ".join(filter(None, (result(each.state), each.past_calendars))),
                 each.stage,

@@ -226,7 +226,7 @@ def address(verb: Verb, ref: Ref | None, seen: str = "", **fields: str) -> str:
         fields["seen"] = seen
     if ref is not None:
         where = {
-            "kind": ref.kind.short[0],
+            "kind": ref.kind.typed,
             "namespace": ref.namespace,
             "workload": ref.key.rpartition("/")[2],
         }

@@ -72,7 +72,7 @@ def workload_named(asked: PageRequest, kind: str, namespace: str, name: str) -> 
     Raises: Gone where there is none, NotAllowed, Unavailable where the hub was never read.
     """
     place = "" if namespace == "-" else namespace
-    known = next((each for each in WORKLOADS if kind in each.short), None)
+    known = next((each for each in WORKLOADS if kind in (*each.short, each.plural)), None)
     if known is not None:
         asked.require("list", known, place)
         for row in asked.rows:

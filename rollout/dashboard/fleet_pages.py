@@ -145,7 +145,7 @@ def _approval_of(asked: PageRequest, cluster: str, share: ClusterShare) -> str:
 
 
 def _share_name(share: ClusterShare) -> str:
-    return f"{KINDS[share.kind].short[0]}/{share.workload}"
+    return f"{KINDS[share.kind].typed}/{share.workload}"
 
 
 def _cluster(reading: HubReading, name: str, about: str) -> ClusterPage:
@@ -154,7 +154,7 @@ def _cluster(reading: HubReading, name: str, about: str) -> ClusterPage:
     explained = explain_cluster(
         snapshot,
         name,
-        refusals=lambda ref: decisions <= MOST_DECIDED or about == f"{ref.kind.short[0]}/{ref.key}",
+        refusals=lambda ref: decisions <= MOST_DECIDED or about == f"{ref.kind.typed}/{ref.key}",
     )
     if explained is None:
         raise Gone(f"there is no managedcluster {name}")

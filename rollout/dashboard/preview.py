@@ -62,7 +62,7 @@ def rollout_command(verb: Verb, call: VerbCall, who: Who, place: str) -> str:
     typed = {"unskip": ["skip"], "override": ["override", "calendar"]}.get(verb.name, [verb.name])
     words = ["rollout", *typed]
     if call.ref is not None:
-        words += [call.ref.kind.short[0], call.ref.key.rpartition("/")[2]]
+        words += [call.ref.kind.typed, call.ref.key.rpartition("/")[2]]
     words += verb.words(call)
     if call.ref is not None and call.ref.namespace:
         words += ["-n", call.ref.namespace]

@@ -43,7 +43,7 @@ def path_of(ref: Ref) -> str:
 def hub_path(ref: Ref) -> str:
     """``/mwrs/default/web``; what has no namespace has ``-`` in its place."""
     name = ref.key.rpartition("/")[2]
-    return f"/{ref.kind.short[0]}/{quote(ref.namespace or '-')}/{quote(name)}"
+    return f"/{ref.kind.typed}/{quote(ref.namespace or '-')}/{quote(name)}"
 
 
 def segments(phases: Mapping[Phase, int], members: int) -> Iterator[tuple[str, float, float, str]]:
@@ -127,7 +127,7 @@ def environment() -> Environment:
         linked=linked,
         path_of=path_of,
         segments=segments,
-        short_kind=lambda kind: KINDS[kind].short[0],
+        short_kind=lambda kind: KINDS[kind].typed,
         cluster_path=lambda name: f"/clusters/{quote(name)}",
     )
     return found

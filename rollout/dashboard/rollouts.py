@@ -90,7 +90,7 @@ def listed(rows: Iterable[WorkloadRow], asked: ListQuery, query: Mapping[str, st
         table=TABLE.page(found, query),
         counts=counts,
         namespaces=sorted({row.account.namespace for row in known} - {""}),
-        kinds=sorted({KINDS[row.account.kind].short[0] for row in known}, reverse=True),
+        kinds=sorted({KINDS[row.account.kind].typed for row in known}, reverse=True),
         fault=fault,
     )
 
@@ -100,7 +100,7 @@ def _matches(account: WorkloadAccount, asked: ListQuery) -> bool:
     return (
         all(word in words for word in asked.text.lower().split())
         and asked.namespace in ("", account.namespace)
-        and asked.kind in ("", KINDS[account.kind].short[0])
+        and asked.kind in ("", KINDS[account.kind].typed)
     )
 
 

@@ -77,7 +77,7 @@ class WhatIfPages:
 
 def workload_word(ref: Ref) -> str:
     """``mwrs/default/web``: what is typed into the form; what has no namespace has ``-`` in its place."""
-    return f"{ref.kind.short[0]}/{ref.namespace or '-'}/{ref.name}"
+    return f"{ref.kind.typed}/{ref.namespace or '-'}/{ref.name}"
 
 
 def _query(asked: PageRequest, fields: Mapping[str, str]) -> WhatIfQuery:

@@ -33,6 +33,11 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def typed(self) -> str:
+        """The word that people type for it."""
+        return self.short[0] if self.short else self.plural
+
+    @property
     def has_generation(self) -> bool:
         """Whether the server counts changes: of all custom resources, of few kinds of its own."""
         return self.has_status or ("." in self.group and not self.group.endswith(".k8s.io"))

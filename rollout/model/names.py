@@ -66,7 +66,7 @@ UNDO_TO = "rollout-engine.io/undo-to"  # the revision that they get; default: wh
 ALLOW_EMPTY_GROUPS = (
     "rollout-engine.io/allow-empty-groups"  # mandatory decision groups that may have no cluster
 )
-GATES = "rollout-engine.io/gates"  # before:GROUP, after:GROUP; each asks for an Approval
+GATES = "rollout-engine.io/gates"  # before:GROUP, after:GROUP: an Approval opens it; =KIND/ARGUMENT: another gate
 ANALYSIS = "rollout-engine.io/analysis"  # a template: measured while a revision is rolled out
 CLUSTER_ANALYSIS = "rollout-engine.io/cluster-analysis"  # a template: measured for each cluster before it has soaked
 ANALYSIS_ARGS = "rollout-engine.io/analysis-args"  # NAME=VALUE, ...: what templates ask for

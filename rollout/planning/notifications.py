@@ -338,7 +338,7 @@ def advice_for(trigger: Trigger, workload: Ref) -> tuple[str, ...]:
     """What somebody who is told of it may want to type next."""
     where = f" -n {workload.namespace}" if workload.namespace else ""
     verbs = _LEAD.get(trigger, ("status",))
-    return tuple(f"rollout {v} {workload.kind.short[0]} {workload.name}{where}" for v in verbs)
+    return tuple(f"rollout {v} {workload.kind.typed} {workload.name}{where}" for v in verbs)
 
 
 def _made(

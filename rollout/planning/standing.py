@@ -14,7 +14,7 @@ from rollout.model.waits import Reason, Wait
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.holds import missing_news
 from rollout.rollouts.replicaset_workload import ReplicaSetShare
-from rollout.strategies.base import Phase, StageReport, Step
+from rollout.strategies.base import IS_DONE, Phase, StageReport, Step
 from rollout.strategies.states import HEALTH_UNVERIFIED, is_verified
 
 
@@ -187,11 +187,8 @@ def _waits(report: ShareReport) -> list[str]:
     return []
 
 
-_FINISHED = frozenset({Phase.SOAKED, Phase.FAILED, Phase.SKIPPED, Phase.LOST})
-
-
 def _unfinished(stage: StageReport) -> bool:
-    return any(n and phase not in _FINISHED for phase, n in stage.phases.items())
+    return any(n and phase not in IS_DONE for phase, n in stage.phases.items())
 
 
 _WORDS = [(phase, phase.value.lower()) for phase in Phase if phase is not Phase.SOAKED]

@@ -82,7 +82,7 @@ class Terms:
 class Circumstances(Struct, frozen=True, kw_only=True):
     """What a decision is asked for besides the terms.
 
-    ``hold`` is why nothing of the workload may be touched, ``kept`` the contents that can be given back,
+    ``hold`` is why nothing may be touched, whatever the stages say, ``kept`` the contents that can be given back,
     ``barred`` another placement of the workload that takes the present revision back, ``closed`` the
     clusters that are shut now.
     """
@@ -159,7 +159,7 @@ def rollout_on(
 
 
 def gates_of(terms: Terms | None, workload: Ref, placement: str, head: Head) -> Gates | None:
-    """The gates in the way of this placement's rollout; None where none is asked for. In profile ``ocm`` there
+    """The gates in the way of this placement's rollout; None where the workload asks for none. In profile ``ocm`` there
     are none.
     """
     if terms is None or terms.as_ocm is not None or not terms.intents.gates:

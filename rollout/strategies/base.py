@@ -70,7 +70,7 @@ class Phase(Enum):
 
 HOLDS_SLOT = frozenset({Phase.OUTDATED, Phase.PROGRESSING, Phase.FAILING, Phase.SOAKING})
 IS_FAILURE = frozenset({Phase.FAILING, Phase.FAILED, Phase.LOST})
-_DONE = frozenset({Phase.SOAKED, Phase.FAILED, Phase.SKIPPED, Phase.LOST})
+IS_DONE = frozenset({Phase.SOAKED, Phase.FAILED, Phase.SKIPPED, Phase.LOST})
 
 
 class StandingOn(Struct, frozen=True):
@@ -276,7 +276,13 @@ class Closed:
 NOTHING_CLOSED = Closed()
 
 
-class Rollout(Struct, frozen=True, kw_only=True):
+class RolloutOf(Struct, frozen=True):
+    """The part of a `Rollout` that is given by place: what is rolled out."""
+
+    revision: str
+
+
+class Rollout(RolloutOf, frozen=True, kw_only=True):
     """Everything a step is decided from, besides the instant.
 
     ``standings`` by cluster name; ``passed`` the keys of stages that have passed with this
@@ -291,7 +297,6 @@ class Rollout(Struct, frozen=True, kw_only=True):
     carry ``revision``), ``unrendered`` why nobody can tell what a cluster is to carry.
     """
 
-    revision: str
     staging: Staging
     standings: Mapping[str, Standing]
     timing: Timing = Timing()
@@ -381,7 +386,7 @@ class Step(Struct, frozen=True, kw_only=True):
         if self.halt is not None or not all(stage.passed for stage in self.stages):
             return False
         if any(
-            n and phase not in _DONE for stage in self.stages for phase, n in stage.phases.items()
+            n and phase not in IS_DONE for stage in self.stages for phase, n in stage.phases.items()
         ):
             return False
         return any(stage.members or stage.phases.get(Phase.SKIPPED) for stage in self.stages)

@@ -203,14 +203,16 @@ def limit_of(touched: datetime, timing: Timing) -> datetime | None:
     """The instant by which success must have been reached; None without a deadline, or with one that never
     comes.
     """
-    if timing.deadline is None:
+    span = timing.deadline
+    if span is None:
         return None
-    if not timing.outages:  # as nearly always, and it is asked of each cluster
-        try:
-            return touched + timing.deadline
-        except OverflowError:
-            return None
-    return _coming(_later(touched, timing.deadline, timing))
+    try:
+        at = touched + span
+    except OverflowError:
+        return None
+    if timing.outages:  # hardly ever, and this is asked of each cluster
+        at = _later(touched, span, timing)
+    return None if at == _NEVER else at
 
 
 def _later(start: datetime, span: timedelta, timing: Timing) -> datetime:

@@ -211,8 +211,8 @@ _OF_WAITS: tuple[Mutant, ...] = (
         "half a deadline",
         (
             JUDGE,
-            "_later(touched, timing.deadline, timing)",
-            "_later(touched, timing.deadline / 2, timing)",
+            "span = timing.deadline\n",
+            "span = timing.deadline / 2 if timing.deadline is not None else None\n",
         ),
     ),
     fault(

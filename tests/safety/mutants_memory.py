@@ -181,7 +181,7 @@ _OF_TERMS: tuple[Mutant, ...] = (
         (
             LIVE,
             "        still = revision_hold(",
-            "        self.forget(list(self._lost), now)\n        self.ledger.reset(replace(self.ledger.rollout, lost={}), now)\n        still = revision_hold(",
+            "        self.forget(list(self._lost), now)\n        self.ledger.reset(structs.replace(self.ledger.rollout, lost={}), now)\n        still = revision_hold(",
         ),
         focus="lost",
     ),
