@@ -359,7 +359,7 @@ class Told:
         blind, until = self.blind_since(), changed_at + QUIET
         if blind is not None and blind < until:
             return now + QUIET
-        for out, back in sorted(self.outages):
+        for out, back in _joined(self.outages):
             heard = back - LEASE
             if out < until and changed_at < heard:
                 until = max(until, heard + QUIET)
@@ -425,3 +425,14 @@ def _available(cluster: Obj) -> bool:
         c["type"] == "ManagedClusterConditionAvailable" and c["status"] == "True"
         for c in (cluster.get("status") or {}).get("conditions") or []
     )
+
+
+def _joined(outages: Collection[Span]) -> list[Span]:
+    """Outages, each with the lease after it; what overlaps is one, in which nothing was surely still."""
+    found: list[Span] = []
+    for out, back in sorted(outages):
+        if found and out <= found[-1][1]:
+            found[-1] = found[-1][0], max(back, found[-1][1])
+        else:
+            found.append((out, back))
+    return found
