@@ -6,7 +6,6 @@ Works for every scenario; a rehearsal does the same faster where only agents act
 from collections.abc import Collection
 from datetime import datetime
 
-from rollout.account.tree import FleetAccount
 from rollout.analysis.tracks import Reached, Track, nowhere
 from rollout.clock import VirtualClock
 from rollout.hub.memory import MemoryHub
@@ -50,7 +49,7 @@ class FullRun:
 
     def run(self) -> None:
         """To where every workload is done, or nothing can happen any more."""
-        self._look(self._run.run(self._look).last)
+        self._look(self._run.run(lambda moment: self._look(moment.now)).last.now)
 
     @property
     def counted(self) -> list[LiveRollout]:
@@ -70,8 +69,7 @@ class FullRun:
             if share.selected or not share.overlapped
         ]
 
-    def _look(self, shot: FleetAccount) -> None:
-        now = shot.now
+    def _look(self, now: datetime) -> None:
         self._reached(now - self.start)
         for live in self.lives:
             key = (live.workload.key, live.placement)

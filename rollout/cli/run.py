@@ -112,7 +112,7 @@ def _engine(
             lasts=lasts,
             witness=log,
         )
-        return run.run
+        return lambda tell: run.run(lambda moment: tell(moment.account()))
 
     return prepared
 
