@@ -5,7 +5,7 @@ from pathlib import Path
 
 from freezegun import freeze_time
 
-from rollout import FleetAccount, Frozen, Simulation, SystemClock, load, parse_scenario
+from rollout import Frozen, RunMoment, Simulation, SystemClock, load, parse_scenario
 
 files = load(Path(__file__).parent / "canary")
 alike = parse_scenario("""
@@ -17,9 +17,9 @@ spec:
 passed: dict[str, str] = {}
 
 
-def watch(account: FleetAccount) -> None:
+def watch(moment: RunMoment) -> None:
     """Note when each stage passed."""
-    for workload in account.workloads:
+    for workload in moment.account().workloads:
         for note in workload.notes:
             if note.reason == "StagePassed":
                 passed.setdefault(note.message, f"{note.at:%H:%M:%S}")

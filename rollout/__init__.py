@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from rollout.sim.drives import Frozen as Frozen
     from rollout.sim.history import RunHistory as RunHistory
     from rollout.sim.history import TouchedCluster as TouchedCluster
+    from rollout.sim.local import RunMoment as RunMoment
     from rollout.sim.scenario import Scenario as Scenario
     from rollout.sim.scenario_file import load_scenario as load_scenario
     from rollout.sim.scenario_file import parse_scenario as parse_scenario
@@ -98,6 +99,7 @@ _PUBLIC = {
     "rollout.model.waits": ("Reason", "Wait"),
     "rollout.sim.drives": ("Frozen",),
     "rollout.sim.history": ("RunHistory", "TouchedCluster"),
+    "rollout.sim.local": ("RunMoment",),
     "rollout.sim.scenario": ("Scenario",),
     "rollout.sim.scenario_file": ("load_scenario", "parse_scenario"),
     "rollout.sim.simulate": ("Simulation",),

@@ -43,7 +43,7 @@ HEARTBEAT = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class RunMoment:
     """A run right after something was planned. ``account`` gives how all workloads stand when it is called."""
 
     started: datetime
@@ -135,7 +135,7 @@ class LocalRun:
             self._hub.put_state(StateKey.PROFILE, profile.encode())
         return profile
 
-    def run(self, on_change: Callable[[Moment], None] | None = None) -> RunResult:
+    def run(self, on_change: Callable[[RunMoment], None] | None = None) -> RunResult:
         """Run to the end. A KeyboardInterrupt ends the run early, with everything saved.
 
         Args:
@@ -153,7 +153,7 @@ class LocalRun:
             self._drive.close()
         return RunResult(self._picture())
 
-    def _loop(self, on_change: Callable[[Moment], None] | None) -> None:
+    def _loop(self, on_change: Callable[[RunMoment], None] | None) -> None:
         end = self._started + LONGEST_RUN
         shown = -1
         while True:
@@ -163,7 +163,7 @@ class LocalRun:
             if self.engine.passes != shown:
                 shown = self.engine.passes
                 if on_change is not None:
-                    on_change(Moment(self._started, self._clock.now(), self._picture))
+                    on_change(RunMoment(self._started, self._clock.now(), self._picture))
                 if self._is_done():
                     return
             nexts = (self.agents.next_at(), self.addons.next_at(), self._drive.next_at())

@@ -12,7 +12,7 @@ from rollout.model.kinds import KINDS, Obj, ref_of
 from rollout.model.problems import joined
 from rollout.rollouts.witness import Witness
 from rollout.sim.drives import Drive, Jump
-from rollout.sim.local import LocalRun, Moment
+from rollout.sim.local import LocalRun, RunMoment
 from rollout.sim.scenario import Scenario
 from rollout.sim.scenario_file import is_scenario, parse_scenario, read_scenario
 
@@ -80,7 +80,7 @@ class Simulation:
         if document.get("status") and kind.has_status:
             self.hub.patch_status(ref, {"status": document["status"]})
 
-    def run(self, on_change: Callable[[Moment], None] | None = None) -> FleetAccount:
+    def run(self, on_change: Callable[[RunMoment], None] | None = None) -> FleetAccount:
         """Run until every workload is rolled out, or nothing can happen any more.
 
         Args:
