@@ -1,6 +1,7 @@
 """What people asked is told with who asked; gates and rollbacks say how they stand."""
 
 import copy
+from datetime import datetime
 
 import pytest
 
@@ -15,7 +16,9 @@ from rollout.analysis.snapshot import snapshot_of
 from rollout.cli.explain import rollout_lines
 from rollout.model import names
 from rollout.model.kinds import REPLICA_SET, Ref
+from rollout.model.waits import Reason, Wait
 from rollout.operate import Who
+from rollout.strategies.gates import GATES, AtGate
 from tests.support import make
 from tests.support.changes import storing
 from tests.support.story import HOUR, MIN, Story
@@ -365,3 +368,20 @@ def test_a_plan_does_not_warn_where_every_cluster_can_go_back() -> None:
     _, warned = plan(rolled_out(), **{names.ROLLBACK: "Automatic"})
 
     assert "rollback" not in warned
+
+
+class Desk:
+    """A gate of a package that an approval opens."""
+
+    def check(self, at: AtGate, now: datetime) -> Wait | None:
+        return Wait(Reason.APPROVAL_NEEDED, "the desk has not said yes")
+
+
+def test_a_gate_of_a_package_that_waits_for_an_approval_asks_a_person(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(GATES, "desk", Desk())
+    story = gated("before:rest=desk/one")
+    story.settle()
+
+    assert [(gate.state, gate.asks_person) for _, gate in gates(story)] == [("shut", True)]
