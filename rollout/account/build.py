@@ -31,7 +31,7 @@ from rollout.account.waits import (
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.records import uid_of
 from rollout.model.cluster_reasons import AnyReason, ClusterReason, any_reason
-from rollout.model.instants import parse_instant
+from rollout.model.instants import earliest, parse_instant
 from rollout.model.kinds import Obj, key_of
 from rollout.model.waits import Reason
 from rollout.rollouts.live import LiveRollout
@@ -129,7 +129,7 @@ def _whole(
         strategy=strategy_line(obj),
         revision=", ".join(revisions),
         number=kept.number if kept else None,
-        began=min((s.began for s in stages if s.began is not None), default=None),
+        began=earliest(*(stage.began for stage in stages)),
         code=state.code,
         reason=state.reason,
         message=state.message,
@@ -189,8 +189,7 @@ def _whole_wait(
         return _rolling(lives, reason, since, soonest)
     until = None
     if reason is Reason.MAX_FAILURES_EXCEEDED:
-        instants = [recovers(live) for live in lives]
-        until = min((at for at in instants if at is not None), default=None)
+        until = earliest(*(recovers(live) for live in lives))
     refused = []
     if reason in _ENDED_BY_DELETING:
         refused = refusals(scope.fleet, workload, scope.now)

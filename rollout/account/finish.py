@@ -16,6 +16,7 @@ from rollout.account.states import state_of
 from rollout.account.waits import remedy
 from rollout.model.analyses import ANALYSIS_GATE
 from rollout.model.approvals import Side
+from rollout.model.instants import earliest
 from rollout.model.kinds import Ref
 from rollout.model.waits import Reason, Wait
 from rollout.planning.analyses import KnownAnalyses
@@ -131,7 +132,7 @@ class ImaginedRollout(LiveRollout):
     def next_change(self) -> datetime | None:
         """When time alone next changes a cluster, or opens one."""
         due, opens = self.ledger.next_due(), self.closed.touch.until
-        return min((at for at in (due[0] if due else None, opens) if at is not None), default=None)
+        return earliest(due[0] if due else None, opens)
 
     def _write(self, line: Line) -> None:
         """Nothing is written down."""
@@ -173,7 +174,7 @@ class _Foreseen(ImaginedRollout):
     def next_after(self, now: datetime) -> datetime | None:
         """When time alone next changes a cluster, or opens one, or a gate."""
         gates = (at for at in self._opens.values() if at > now)
-        return min((at for at in (self.next_change(), *gates) if at is not None), default=None)
+        return earliest(self.next_change(), *gates)
 
 
 def _foreseen(

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from rollout.model.approvals import CLUSTER_GATE, Approval
 from rollout.model.cluster_reasons import AnyReason, ClusterReason, any_reason
+from rollout.model.instants import earliest
 from rollout.model.waits import Reason, Scope, reason_of
 from rollout.rollouts.live import LiveRollout
 from rollout.strategies.base import Health, Phase, StageReport, Standing
@@ -196,7 +197,7 @@ def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = N
 def _shut_wait(live: LiveRollout, reason: Reason, since: datetime | None) -> WaitAccount:
     """What the first cluster of those that are shut for this reason waits for."""
     mine = [wait for wait in live.closed.touch.waits.values() if wait.reason is reason]
-    until = min((wait.until for wait in mine if wait.until is not None), default=None)
+    until = earliest(*(wait.until for wait in mine))
     return WaitAccount(reason, since, remedy(reason, mine[0].message if mine else ""), until)
 
 

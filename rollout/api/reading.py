@@ -48,6 +48,18 @@ def parts_of(shape: type[Shape]) -> dict[str, Described]:
     return {field.alias or name: _part(field) for name, field in shape.model_fields.items()}
 
 
+@cache
+def built(shape: type[S]) -> type[S]:
+    """The model, whose parts are built before it. pydantic builds a model when it first validates, with all
+    that is inside of it; a part that is then read alone it would build a second time.
+    """
+    for part in parts_of(shape).values():
+        if part.shape is not None:
+            built(part.shape)
+    shape.model_rebuild()
+    return shape
+
+
 def _part(field: FieldInfo) -> Described:
     extra = field.json_schema_extra
     default = extra.get("default", ABSENT) if isinstance(extra, dict) else ABSENT

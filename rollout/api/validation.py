@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from rollout.api.fields import mapping, strings
 from rollout.api.models import MODELS
-from rollout.api.reading import parts_of, rebuilt
+from rollout.api.reading import built, parts_of, rebuilt
 from rollout.api.wire import Shape
 from rollout.api.words import NO_SUCH_FIELD, instead, problems_of
 from rollout.model import names
@@ -56,7 +56,7 @@ def validate(obj: object) -> list[Problem]:
         return problems
     model = MODELS[kind.name]
     try:
-        model.model_validate(obj)
+        built(model).model_validate(obj)
     except ValidationError as error:
         return sorted(problems_of(error, model=model), key=_place)
     return []

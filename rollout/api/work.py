@@ -272,33 +272,30 @@ def decode_work(obj: Obj, previous: Work | None = None) -> Work:
 
     Args:
         obj: as a hub stores it; shared, never altered.
-        previous: an earlier value of the same object. Its content is reused where uid and
-            generation are equal, since a generation changes with the spec.
+        previous: an earlier value of the same object. What never changes is reused where the uid is
+            equal, and its content where the generation is, too: that changes with the spec.
     """
     meta, spec = mapping(obj.get("metadata")), mapping(obj.get("spec"))
     uid, generation = text(meta.get("uid")), whole(meta.get("generation"))
-    same = previous is not None and generation and uid == previous.uid != ""
-    if previous is not None and same and generation == previous.generation:
-        content = previous.content
-    else:
-        content = _HASHES.of(spec)
+    known = previous if previous is not None and uid == previous.uid != "" else None
+    is_same_spec = known is not None and generation == known.generation != 0
     labels = shared_map(strings(meta.get("labels")))
     annotations = strings(meta.get("annotations"))
     started, said = annotations.get(STARTED_AT), annotations.get(OWNER)
     status = mapping(obj.get("status"))
     conditions = read_conditions(status.get("conditions"))
     return Work(
-        cluster=shared_cluster(text(meta.get("namespace"))),
-        name=shared_text(text(meta.get("name"))),
+        cluster=known.cluster if known else shared_cluster(text(meta.get("namespace"))),
+        name=known.name if known else shared_text(text(meta.get("name"))),
         owner=shared_text(owner_of(labels, annotations)),
         placement=labels.get(WORK_PLACEMENT_LABEL, ""),
-        content=content,
+        content=known.content if known and is_same_spec else _HASHES.of(spec),
         revision=shared_text(annotations.get(REVISION, "")),
         started_at=parse_instant(started) if started else None,
         generation=generation,
         version=version_of(meta),
         uid=uid,
-        created=shared_text(text(meta.get("creationTimestamp"))),
+        created=known.created if known else shared_text(text(meta.get("creationTimestamp"))),
         deleting=meta.get("deletionTimestamp") is not None,
         conditions=conditions,
         labels=labels,

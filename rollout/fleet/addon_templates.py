@@ -123,12 +123,14 @@ class AddOnTemplates(Tracker):
     def _on_work(self, event: Event) -> Iterable[Ref]:
         key = event.ref.key
         labels = mapping(event.obj["metadata"].get("labels"))
+        if names.ADDON_NAME_LABEL not in labels and key not in self._homes:
+            return ()  # nearly all works are of no add-on
         name = text(labels.get(names.ADDON_NAME_LABEL))
         home = f"{event.ref.namespace}/{name}" if name else ""
         if names.ADDON_NAMESPACE_LABEL in labels or event.change is Change.DELETED:
             home = ""
         if not home and key not in self._homes:
-            return ()  # nearly all works are of no add-on
+            return ()
         before = self._homes.pop(key, "")
         if self._refused.get(home, ("",))[0] == key:
             del self._refused[home]

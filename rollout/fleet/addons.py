@@ -119,12 +119,10 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
         return (workload.ref,)
 
     def _on_work(self, event: Event) -> Iterable[Ref]:
-        labels = mapping(event.obj["metadata"].get("labels"))
-        name = text(labels.get(names.ADDON_NAME_LABEL))
-        gone = event.change is Change.DELETED
-        known = self._homes.get(event.ref.key)
-        if not name and known is None:
+        labels, known = mapping(event.obj["metadata"].get("labels")), self._homes.get(event.ref.key)
+        if names.ADDON_NAME_LABEL not in labels and known is None:
             return ()  # nearly all works are of no add-on
+        name, gone = text(labels.get(names.ADDON_NAME_LABEL)), event.change is Change.DELETED
         home = (name, text(labels.get(names.ADDON_NAMESPACE_LABEL)) or event.ref.namespace)
         found: set[Ref] = set()
         if known is not None and (gone or known != home):

@@ -99,6 +99,8 @@ class Fleet:
         planned = (kind for tracker in self.trackers for kind in tracker.planned)
         self.records = Records(policy.namespace, dict.fromkeys((*WORKLOADS, *planned)))
         self.tracked = frozenset(kind for tracker in self.trackers for kind in tracker.kinds)
+        self._asked: list[frozenset[Kind]] = []  # by each part, when it was last asked
+        self._wanted: frozenset[Kind] = frozenset()  # what follows from it
         self._handlers = self._made_handlers()
 
     def _made_handlers(self) -> dict[Kind, Callable[[Event, datetime], Iterable[Ref]]]:
@@ -143,11 +145,10 @@ class Fleet:
 
     def wanted_kinds(self) -> frozenset[Kind]:
         """Kinds to be watched besides `watched`; they come and go."""
-        found = self.measured.wanted_kinds() | self.inventory.kinds
-        for tracker in self.trackers:
-            if wanted := tracker.wanted_kinds():  # most want none, and this is asked at every turn
-                found |= wanted
-        return found
+        asked = [self.measured.wanted_kinds(), *(each.wanted_kinds() for each in self.trackers)]
+        if asked != self._asked:  # hardly ever, and this is asked at every turn
+            self._asked, self._wanted = asked, self.inventory.kinds.union(*asked)
+        return self._wanted
 
     def missed(self, kind: Kind, why: str) -> set[Ref]:
         """A wanted kind cannot be read, or ("") can again; returns what to plan anew."""

@@ -47,7 +47,7 @@ Each entry holds the spec, so that its id cannot come to mean another one.
 
 def _same_outside(new: Obj, old: Obj) -> bool:
     """Whether all but metadata and status is the same, by identity: a hub keeps that."""
-    for field in new.keys() | old.keys():
-        if field not in _OUTSIDE_SPEC and new.get(field) is not old.get(field):
+    for field, value in new.items():
+        if field not in _OUTSIDE_SPEC and old.get(field) is not value:
             return False
-    return True
+    return old.keys() - _OUTSIDE_SPEC <= new.keys()

@@ -42,3 +42,12 @@ def _parse(text: str) -> datetime | None:
 def parse_instant(value: object) -> datetime | None:
     """An aware UTC instant, or None where the value is absent or is not RFC 3339."""
     return _parse(value) if isinstance(value, str) else None
+
+
+def earliest(*instants: datetime | None) -> datetime | None:
+    """The first of the instants that there are; None where there is none."""
+    first = None
+    for at in instants:
+        if at is not None and (first is None or at < first):
+            first = at
+    return first

@@ -15,11 +15,12 @@ from functools import lru_cache, reduce
 from operator import or_
 
 from rollout.model.cluster import Cluster, Taint
+from rollout.model.instants import earliest
 from rollout.model.placement import Placement, Predicate, Toleration
 from rollout.model.selectors import Selector
 from rollout.placement.cel.expressions import Judge
 from rollout.placement.cel.screening import ScreenedPredicate, Screening
-from rollout.placement.framework import FOREVER, Admission, Cycle, Rejection, earliest
+from rollout.placement.framework import FOREVER, Admission, Cycle, Rejection
 from rollout.placement.index import Pool
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)

@@ -212,8 +212,3 @@ def later(at: datetime, by: timedelta) -> datetime:
         return at + by
     except OverflowError:
         return FOREVER
-
-
-def earliest(*instants: datetime | None) -> datetime | None:
-    """The first of the instants that are given."""
-    return min((at for at in instants if at is not None), default=None)

@@ -13,6 +13,7 @@ from datetime import datetime
 from itertools import repeat
 
 from rollout.model.cluster import Cluster, Score, Taint
+from rollout.model.instants import earliest
 from rollout.model.placement import Coordinate, Placement
 from rollout.model.problems import Problem
 from rollout.placement.filters import PREFER, Tolerance, Tolerations, tolerance, tolerations_of
@@ -22,7 +23,6 @@ from rollout.placement.framework import (
     Cycle,
     Prioritizer,
     ScoreColumn,
-    earliest,
     just_after,
 )
 from rollout.placement.index import Pool, resource_of

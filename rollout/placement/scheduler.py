@@ -14,6 +14,7 @@ from itertools import chain
 from operator import add
 
 from rollout.errors import PluginError
+from rollout.model.instants import earliest
 from rollout.model.intents import placement_problems
 from rollout.model.placement import Placement
 from rollout.model.problems import Problem
@@ -36,7 +37,6 @@ from rollout.placement.framework import (
     Prioritizer,
     Ranking,
     ScoreColumn,
-    earliest,
 )
 from rollout.placement.index import Pool, bits_of
 from rollout.placement.prioritizers import (

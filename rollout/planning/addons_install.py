@@ -10,6 +10,7 @@ from datetime import datetime
 
 from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn
+from rollout.model.instants import earliest
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, Obj, Ref
 from rollout.model.ownership import owned_by
 from rollout.model.writes import Create, Delete, Patch, Touch
@@ -147,7 +148,7 @@ def uninstalls(
             if cluster not in braking.clusters
         ],
         braking.hold,
-        min((at for at in (braking.eased_at, opens_at) if at is not None), default=None),
+        earliest(braking.eased_at, opens_at),
     )
 
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from rollout.model.conditions import Condition, merge
-from rollout.model.instants import rfc3339
+from rollout.model.instants import earliest, rfc3339
 from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
 from rollout.model.names import PLACEMENT_MISCONFIGURED, PLACEMENT_SATISFIED
 from rollout.model.ownership import owned_by
@@ -26,7 +26,6 @@ from rollout.placement.framework import (
     EvaluationCode,
     EvaluationStatus,
     PlacementSelection,
-    earliest,
 )
 from rollout.placement.grouping import DecisionPage, Grouping, Profile
 from rollout.planning.notes import page_notes

@@ -218,14 +218,14 @@ class RecordBook:
         if others is not None:
             return _rendered({**page.texts(), **others}, None if number else head or self.head)
         if page.changed or page.rendered is None:
-            found = _rendered(page.texts(), None if number else self.head)
-            # The same text, kept once: it is compared only where it may differ.
-            page.rendered = page.stored if found == page.stored else found
+            page.rendered = _rendered(page.texts(), None if number else self.head)
             page.changed = False
         return page.rendered
 
     def _write(self, number: int, page: _RecordPage, data: Obj) -> Create | Patch | None:
         if page.stored is not None and _says(data) == _says(page.stored):
+            if data is page.rendered and data == page.stored:
+                page.rendered = page.stored  # the same text, kept once, and not compared again
             return None  # keys that nobody here reads are left alone
         ref = page_ref(self.namespace, self.rid, number)
         if page.version is not None:

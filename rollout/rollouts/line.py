@@ -76,6 +76,11 @@ class Line(Struct, frozen=True, kw_only=True):
         """Whether the record has something to say of it."""
         return self.standing is not None or bool(self.lost_from)
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing is known of the cluster."""
+        return self.seen is None and self.standing is None and self == Line(cluster=self.cluster)
+
     def is_told_as(self, other: "Line") -> bool:
         """Whether the record says the same of both."""
         mine = self.standing, self.cause, self.lost_from, self.soaked, self.before

@@ -195,7 +195,7 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
     def _choose(self, cluster: str, now: datetime) -> None:
         """The oldest work that is not being deleted counts; further ones are twins."""
         held = [w for w in self._works.get(cluster, {}).values() if not w.deleting]
-        chosen = min(held, key=lambda w: (w.created, w.name)) if held else None
+        chosen = min(held, key=_age, default=None)
         (self.twins.add if len(held) > 1 else self.twins.discard)(cluster)
         if chosen is None:
             self._chosen.pop(cluster, None)
@@ -361,3 +361,8 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         }
         contents = self.contents.contents
         return replace(terms, keeps_templates=True, contents=contents, unrendered=unrendered)
+
+
+def _age(work: Work) -> tuple[str, str]:
+    """What is least is the oldest; of works of one second, the first by name."""
+    return work.created, work.name

@@ -272,7 +272,7 @@ class Standings:
     def _put(self, line: Line) -> None:
         """Keep a line, and what follows from it but for the ledger."""
         cluster, before = line.cluster, self.line(line.cluster)
-        if line == Line(cluster=cluster):
+        if line.is_blank:
             self.lines.pop(cluster, None)
         else:
             self.lines[cluster] = line

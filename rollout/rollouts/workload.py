@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from rollout.model import names
 from rollout.model.content import json_hash
 from rollout.model.intents import NO_INTENTS, Intents
-from rollout.model.kinds import Obj, Ref
+from rollout.model.kinds import ROLLOUT_RECORD, Obj, Ref
 from rollout.model.replicaset import RolloutSpec
 from rollout.model.waits import Reason, Wait
 from rollout.model.workload import Carried, WorkloadSpec
@@ -267,7 +267,7 @@ class Workload(ABC, Generic[S_co]):
 
     def sends_page(self, write: Create | Patch) -> None:
         """A page of its record is about to go out: the book is to know its own words again."""
-        named = page_of(write.ref)
+        named = page_of(write.ref) if write.ref.kind is ROLLOUT_RECORD else None
         if named is None:
             return
         rid, number = named

@@ -73,8 +73,8 @@ class Engine:
         self._gathering = Gathering(pace, self.timers)
         self._first: Message | None = None  # taken out of the inbox by `wait`
         self._asked: list[Callable[[], None]] = []
-        self._is_cut = False
-        self._was_long = False  # the last turn, so it planned nothing
+        self._is_cut = self._was_long = False  # the last turn, so it planned nothing
+        self._has_planned = True  # since it was looked which kinds are to be watched
         self._watches = Watches(
             hub,
             self.fleet,
@@ -112,8 +112,6 @@ class Engine:
         found = [ref for ref in self.fleet.apply(event, now) if ref.kind in self._order]
         if event.change is Change.DELETED:
             self._gathering.forget(event.ref)
-        if not found:
-            return
         edited = event.ref in found and self._gathering.is_edit(event)
         for ref in sorted(found, key=self._turn_of):
             self._want(ref, now, edited=edited and ref == event.ref)
@@ -175,7 +173,8 @@ class Engine:
             self._is_cut = isinstance(message, Broken) and now > before + BLINK
             if self._is_cut:
                 return True
-        busy = self._watches.follow(now) or busy
+        if busy or self._has_planned:  # else nothing can refer to other kinds than before
+            self._has_planned, busy = False, self._watches.follow(now) or busy
         if self._asked:
             busy = True
             self._asked.pop(0)()
@@ -234,6 +233,7 @@ class Engine:
 
     def _plan(self, ref: Ref, now: datetime) -> None:
         self._gathering.planned(ref, now)
+        self._has_planned = True
         self.passes += 1
         try:
             plan = plan_now(self._planners[ref.kind], self.fleet, ref, now)

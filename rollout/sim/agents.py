@@ -16,7 +16,7 @@ from rollout.errors import Conflict, Denied, Gone, HubError, Invalid, Throttled
 from rollout.hub.base import Hub, StateKey
 from rollout.hub.watching import ListWatch
 from rollout.model.events import Change, Event
-from rollout.model.instants import rfc3339
+from rollout.model.instants import earliest, rfc3339
 from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, Obj, Ref
 from rollout.model.names import REVISION
 from rollout.sim.due import DueQueue
@@ -106,8 +106,7 @@ class Agents:
     def next_at(self) -> datetime | None:
         """The next instant at which an agent acts; None where only an event can make one act."""
         self._drain()
-        instants = (self._due.next_at(), self._list_at)
-        return min((at for at in instants if at is not None), default=None)
+        return earliest(self._due.next_at(), self._list_at)
 
     def awaits_events(self) -> bool:
         """Whether fleet events of the scenario are still to come."""

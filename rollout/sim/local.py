@@ -15,7 +15,7 @@ from rollout.account.tree import FleetAccount, NoteAccount
 from rollout.clock import Clock, VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import EmbeddedHub, StateKey, profile_of
-from rollout.model.instants import parse_instant, rfc3339_micro
+from rollout.model.instants import earliest, parse_instant, rfc3339_micro
 from rollout.model.kinds import WORKLOADS
 from rollout.model.policy import DEFAULT, Policy
 from rollout.placement.cel.bounds import SLICE_STEPS
@@ -166,8 +166,7 @@ class LocalRun:
                     on_change(RunMoment(self._started, self._clock.now(), self._picture))
                 if self._is_done():
                     return
-            nexts = (self.agents.next_at(), self.addons.next_at(), self._drive.next_at())
-            at = min((n for n in nexts if n is not None), default=None)
+            at = earliest(self.agents.next_at(), self.addons.next_at(), self._drive.next_at())
             if self._stops is not None:
                 if self._clock.now() >= self._stops:
                     self._stop_here()

@@ -261,8 +261,8 @@ _OF_WORKS: tuple[Mutant, ...] = (
         "the newest of several works counts",
         (
             WORKS,
-            "chosen = min(held, key=lambda w: (w.created, w.name)) if held else None",
-            "chosen = max(held, key=lambda w: (w.created, w.name)) if held else None",
+            "chosen = min(held, key=_age, default=None)",
+            "chosen = max(held, key=_age, default=None)",
         ),
         kinds=RS,
     ),

@@ -21,6 +21,7 @@ from rollout.rollouts.record import (
     Record,
     head_text,
     line_text,
+    one_line,
     page_object,
     page_of,
     page_ref,
@@ -414,3 +415,21 @@ def test_a_rollback_gave_what_was_touched_with_something_else_since_it_began(
     revision: str, touched: datetime, gave: bool
 ) -> None:
     assert BACK.gave(Standing(cluster="a", revision=revision, touched=touched)) == gave
+
+
+ANY_TEXT = st.text(st.one_of(st.characters(), st.characters(max_codepoint=0x7F)))
+"""Half of a surrogate pair and control characters among its letters."""
+
+
+@given(
+    st.recursive(
+        ANY_TEXT, lambda inner: st.lists(inner) | st.dictionaries(ANY_TEXT, inner), max_leaves=8
+    )
+)
+def test_one_line_is_what_json_writes(value: Any) -> None:
+    assert one_line({"c1": value}) == json.dumps({"c1": value})
+
+
+@pytest.mark.parametrize("letter", [chr(code) for code in range(0x100)] + ["\ud800", "\u2028"])
+def test_a_letter_stands_on_a_line_as_json_writes_it(letter: str) -> None:
+    assert one_line({letter: letter}) == json.dumps({letter: letter})
