@@ -144,7 +144,7 @@ def read(shape: type[S], raw: object, at: str) -> tuple[S | None, tuple[Problem,
     """
     left: object = {} if raw is None else raw
     try:
-        return shape.model_validate(left, context=STORED, extra="ignore"), ()
+        return built(shape).model_validate(left, context=STORED, extra="ignore"), ()
     except ValidationError as error:
         # Only what is found now is told: later the entries of shortened lists have other numbers.
         problems, bad = tuple(problems_of(error, at, shape)), _locations(error)
