@@ -54,8 +54,7 @@ class MemoryHub(EmbeddedVerbs):
         """Begin a batch. Returns: the state to go back to; None inside another batch."""
         if self._in_batch:
             return None
-        if self._objects.mark():
-            self._publish()  # what an interrupt kept from being told
+        self._publish()  # whatever an interrupt kept from being told
         self._in_batch = True
         return dict(self._state)
 

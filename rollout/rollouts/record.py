@@ -108,8 +108,8 @@ def line_text(line: Line) -> str:
 
 
 def one_line(value: Obj) -> str:
-    """JSON exactly as `json.dumps` writes it. That takes three times as long, so it is asked only for what is
-    not plain ASCII, which it escapes.
+    """Texts, lists and objects exactly as `json.dumps` writes them. That takes three times as long, so it is
+    asked only for what is not plain ASCII, which it escapes.
     """
     try:
         text = msgspec.json.format(msgspec.json.encode(value), indent=0).decode()

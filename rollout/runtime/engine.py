@@ -74,7 +74,7 @@ class Engine:
         self._first: Message | None = None  # taken out of the inbox by `wait`
         self._asked: list[Callable[[], None]] = []
         self._is_cut = self._was_long = False  # the last turn, so it planned nothing
-        self._has_planned = True  # since it was looked which kinds are to be watched
+        self._is_followed = False  # what was taken in or planned may refer to kinds that are not watched
         self._watches = Watches(
             hub,
             self.fleet,
@@ -167,14 +167,16 @@ class Engine:
         busy = False
         while (message := self._next_message()) is not None:
             busy, before = True, now
+            self._is_followed = False
             self._take(message, now)
             # Timers fire meanwhile. By an older time they would not be due, be set again, and fire again.
             now = self.clock.now()
             self._is_cut = isinstance(message, Broken) and now > before + BLINK
             if self._is_cut:
                 return True
-        if busy or self._has_planned:  # else nothing can refer to other kinds than before
-            self._has_planned, busy = False, self._watches.follow(now) or busy
+        if not self._is_followed:
+            self._is_followed = not self._watches.follow(now)
+            busy = busy or not self._is_followed
         if self._asked:
             busy = True
             self._asked.pop(0)()
@@ -233,7 +235,7 @@ class Engine:
 
     def _plan(self, ref: Ref, now: datetime) -> None:
         self._gathering.planned(ref, now)
-        self._has_planned = True
+        self._is_followed = False
         self.passes += 1
         try:
             plan = plan_now(self._planners[ref.kind], self.fleet, ref, now)

@@ -1,8 +1,8 @@
 """The gates between stages, and which of them are open.
 
-A gate stands before or after a stage. It is asked once the rollout has reached it. When it has nothing
-against it, it opens, and stays open for the revision. `Approved` asks the approvals that people gave.
-Packages can add gates of other kinds (entry point group ``rollout.gates``, see `rollout.plugins`).
+A gate stands before or after a stage. It is asked in each decision; when it has nothing against it once
+the rollout has reached it, it opens, and stays open for the revision. `Approved` asks the approvals that
+people gave. Packages can add gates of other kinds (entry point group ``rollout.gates``, see `rollout.plugins`).
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence

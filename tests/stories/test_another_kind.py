@@ -2,11 +2,20 @@
 
 from typing import Any
 
+from rollout.account.states import Code, WorkloadState, state_of
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.model import names
 from rollout.model.events import Change, Event
-from rollout.model.kinds import PLACEMENT_DECISION, REPLICA_SET, ROLLOUT_RECORD, Kind, Obj, Ref
+from rollout.model.kinds import (
+    PLACEMENT_DECISION,
+    REPLICA_SET,
+    ROLLOUT_RECORD,
+    Kind,
+    Obj,
+    Ref,
+)
+from rollout.model.waits import Reason
 from rollout.planning.plan import Planner
 from rollout.runtime.planners import tracked
 from tests.support import make
@@ -64,10 +73,8 @@ class BulletinStory(Story):
             after = self.clock.now() - T0
             self.lines.append(Line(after, event.change.value, cluster, text))
 
-    def state_reason(self) -> tuple[str, str]:
-        """Ready, and why."""
-        said = {c["type"]: c for c in self.hub.get(WEB)["status"]["conditions"]}
-        return said[names.READY]["status"], said[names.READY]["reason"]
+    def state(self, name: str = "web") -> WorkloadState:
+        return state_of(self.hub.get(Ref(BULLETIN, f"default/{name}")))
 
     def decide(self, *pages: Obj) -> None:
         (page,) = self.hub.list(PLACEMENT_DECISION).items
@@ -81,14 +88,15 @@ def test_canaries_go_first_and_soak_before_the_others_follow() -> None:
     story.end()
 
     assert story.waves() == [(0 * MIN, FIRST), (10 * MIN, SECOND)]
-    assert story.state_reason() == ("True", names.COMPLETE)
+    assert story.state().code is Code.DONE
 
 
 def test_a_canary_that_fails_stops_it_and_a_retry_goes_on() -> None:
     story = BulletinStory("c01")
     story.to(HOUR)
     assert list(story.touched()) == FIRST
-    assert story.state_reason()[0] == "False"
+    assert story.state().reason == Reason.MAX_FAILURES_EXCEEDED
+    assert story.state().code is Code.FAILED
 
     story.torn.clear()
     story.annotate(names.RETRY, "again")
@@ -113,6 +121,7 @@ def test_a_pause_holds_it_as_it_holds_every_workload() -> None:
     story.annotate(names.PAUSED, "true")
     story.to(20 * MIN)
     assert story.lines == []
+    assert (story.state().reason, story.state().code) == (Reason.PAUSED, Code.PERSON)
 
     story.annotate(names.PAUSED, None)
     story.end()
@@ -125,6 +134,7 @@ def test_a_gate_behind_its_canaries_waits_for_an_approval() -> None:
     story.annotate(names.GATES, "after:canary")
     story.to(HOUR)
     assert list(story.touched()) == FIRST
+    assert (story.state().reason, story.state().code) == (Reason.APPROVAL_NEEDED, Code.PERSON)
 
 
 def test_what_a_cluster_is_supposed_to_have_is_given_back_to_it() -> None:

@@ -8,7 +8,7 @@ from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import Ref
 from rollout.model.waits import Reason, Wait
 from rollout.model.writes import Create, Delete, Patch, PatchStatus, Touch
-from rollout.planning.passes import Pass
+from rollout.planning.passes import Pass, followed
 from rollout.planning.plan import NOTHING, Plan, Write
 from rollout.planning.removals import FREE, brake, counted
 from rollout.rollouts.facts import Decided
@@ -50,10 +50,19 @@ class _BulletinPass(Pass):
         removals = self._removals(closed) if hold is None else []
         view = self.view
         decided = counted(self.workload, decided, removals, view=view, now=self.now)
-        waves = (self._pages(decided), notices, removals, self._status(decided, hold))
+        ref, asked = self.workload.ref, self.asked
+        waves = (
+            self.told(ref, asked, decided, view),
+            self._pages(decided),
+            notices,
+            removals,
+            self.analyses(ref, asked, decided, view.measured),
+            self._status(decided, hold, closed),
+        )
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
             recheck_at=min(self.rechecks, default=None),
+            notes=tuple(self.notes),
             facts=tuple(decided.values()),
         )
 
@@ -126,20 +135,33 @@ class _BulletinPass(Pass):
             if cluster not in braking.clusters
         ]
 
-    def _status(self, decided: Mapping[str, Decided], hold: Wait | None) -> list[Write]:
-        """Ready once all of it is rolled out; until then Progressing says what it waits for."""
-        waits = [hold, *(each.hold or each.step.halt for each in decided.values())]
-        wait = next((each for each in waits if each is not None), None)
+    def _status(
+        self, decided: Mapping[str, Decided], hold: Wait | None, closed: Closed
+    ) -> list[Write]:
+        """Ready once all of it is rolled out. Progressing is True while it goes on by itself; else its
+        reason is what it waits for, from which all views and the exit code follow.
+        """
+        wait = next(filter(None, (hold, *map(_stop, decided.values()))), None)
         is_done = bool(decided) and all(each.step.complete for each in decided.values())
-        ready = "True" if is_done and wait is None else "False"
-        reason = wait.reason if wait else (names.COMPLETE if is_done else Reason.ROLLING_OUT)
-        text = wait.message if wait else ""
+        reason = wait.reason if wait else Reason.COMPLETE if is_done else Reason.ROLLING_OUT
+        text, generation = wait.message if wait else "", self.asked.generation
         said = [
-            Condition(kind, status, reason, text, observed_generation=self.asked.generation)
-            for kind, status in ((names.READY, ready), (names.PROGRESSING, "True"))
+            Condition(
+                kind, "True" if is_so else "False", reason, text, observed_generation=generation
+            )
+            for kind, is_so in (
+                (names.READY, reason is Reason.COMPLETE),
+                (names.PROGRESSING, reason is Reason.ROLLING_OUT),
+            )
         ]
         before = (self.asked.raw.get("status") or {}).get("conditions") or []
-        after = merge(before, said, self.now)
+        after = merge(before, said + followed(closed, before, generation), self.now)
         if after == before:
             return []
         return [PatchStatus(self.workload.ref, {"conditions": after}, self.asked.version)]
+
+
+def _stop(decided: Decided) -> Wait | None:
+    """What one placement waits for, where it does not go on by itself."""
+    step = decided.step
+    return decided.hold or step.halt or step.hold or step.gate

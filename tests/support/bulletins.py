@@ -14,7 +14,7 @@ from rollout.fleet.tracker import WorkloadTracker
 from rollout.model import names
 from rollout.model.content import content_hash
 from rollout.model.events import Change, Event
-from rollout.model.intents import Intents, read_intents
+from rollout.model.intents import NO_INTENTS, Intents, read_intents
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.problems import Problem
 from rollout.model.replicaset import PlacementRef
@@ -229,10 +229,13 @@ class Bulletins(WorkloadTracker[BulletinWorkload]):
         workload = self._known(event.ref.key)
         workload.bulletin = read_bulletin(obj) if obj is not None else None
         workload.stale = True
+        asked = workload.bulletin
+        uid, intents = (asked.uid, asked.intents) if asked is not None else ("", NO_INTENTS)
+        runs = self.measured.follow(event.ref, uid, intents)
         if obj is None:
             self._end_rollouts(workload, now)
             self._forget_gone(workload)
-        return (event.ref,)
+        return (event.ref, *runs)
 
     def _known(self, key: str) -> BulletinWorkload:
         if key not in self._workloads:

@@ -49,6 +49,8 @@ class Choosy(Rig):
         self.refused = refused  # by plural
         self.listed: list[Kind] = []
         self.expire: dict[Kind, Callable[[], None]] = {}
+        self.ends: dict[Kind, Callable[[], None]] = {}  # what ends a watch without a word
+        self.slow: Kind | None = None  # to list it takes a minute
         super().__init__(documents)
 
     def seen(self) -> Any:
@@ -72,11 +74,14 @@ class Sight:
         self._rig.listed.append(kind)
         if kind.plural in self._rig.refused:
             raise self._rig.refused[kind.plural]
+        if kind is self._rig.slow:
+            self._rig.clock.advance(MIN)
         return self._rig.hub.list(kind, *args, **more)
 
     def watch(self, kind: Kind, since: int, sink: Any, expired: Callable[[], None]) -> Any:
         self._rig.expire[kind] = expired
-        return self._rig.hub.watch(kind, since, sink, expired)
+        self._rig.ends[kind] = self._rig.hub.watch(kind, since, sink, expired)
+        return self._rig.ends[kind]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._rig.hub, name)
@@ -198,6 +203,26 @@ def test_what_may_no_longer_be_read_is_still_known_and_deadlines_do_not_run() ->
 
     assert rig.message().endswith("0 failed 0 timeout.")
     assert rig.later(20 * MIN).message().endswith("0 failed 1 timeout.")
+
+
+def test_a_kind_that_a_slow_list_makes_known_is_read_before_anything_is_planned(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig = Choosy([*fleet("c0", "c1"), config("deploy"), addon(placements=[installed_at("p")])])
+    rig.decide(["c0", "c1"]).later(MIN)
+    rig.ends[CLUSTER_MANAGEMENT_ADDON]()
+    placements = [installed_at("p", refer("deploy"))]
+    rig.hub.patch(CMA, {"spec": {"installStrategy": {"placements": placements}}})
+
+    rig.slow = CLUSTER_MANAGEMENT_ADDON
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        rig.expire[CLUSTER_MANAGEMENT_ADDON]()
+        rig.settle()
+
+    assert rig.listed[-2:] == [CLUSTER_MANAGEMENT_ADDON, ADDON_DEPLOYMENT_CONFIG]
+    assert "RolloutStarted" in caplog.text
+    assert "RolloutHeld" not in caplog.text
 
 
 def test_a_watch_that_ends_after_its_kind_is_wanted_no_more_is_of_no_interest() -> None:
