@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 
@@ -130,3 +130,8 @@ def names_another_owner(work: Work, owner: str) -> bool:
     expected = owner_label(*owner.split("/", 1))
     silent = None if work.name != work_name(owner) else owner
     return work.said_owner not in (silent, owner) or labelled not in (None, expected)
+
+
+def oldest(works: Iterable[Work]) -> Work | None:
+    """The one that was made first; of several of one second, the first by name. None where there is none."""
+    return min(works, key=lambda work: (work.created, work.name), default=None)

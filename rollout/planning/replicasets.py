@@ -15,7 +15,7 @@ from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Wait
-from rollout.model.work import Work, names_another_owner
+from rollout.model.work import Work, names_another_owner, oldest
 from rollout.model.writes import Create, Delete, Patch, PatchStatus, PatchWork, Touch
 from rollout.planning.documents import (
     attempt_label,
@@ -337,9 +337,7 @@ class _ReplicaSetPass(Pass):
         """The work that counts there, else the oldest of those being deleted: a second work beside
         one that is still going would be a twin (S9). What it lacks is restored when it is gone.
         """
-        going = self.workload.works(cluster).values()
-        last = min(going, key=lambda work: (work.created, work.name), default=None)
-        return self.workload.work(cluster) or last
+        return self.workload.work(cluster) or oldest(self.workload.works(cluster).values())
 
     def _not_held(self, clusters: set[str], shut: Shut) -> set[str]:
         """Without those that a person holds, and those that are shut."""

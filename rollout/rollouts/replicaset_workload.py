@@ -10,7 +10,7 @@ from datetime import datetime
 from rollout.model.content import normal_spec
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet
-from rollout.model.work import Work, names_another_owner, work_labels
+from rollout.model.work import Work, names_another_owner, oldest, work_labels
 from rollout.model.workload import Carried
 from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.observations import Observation
@@ -195,7 +195,7 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
     def _choose(self, cluster: str, now: datetime) -> None:
         """The oldest work that is not being deleted counts; further ones are twins."""
         held = [w for w in self._works.get(cluster, {}).values() if not w.deleting]
-        chosen = min(held, key=_age, default=None)
+        chosen = oldest(held)
         (self.twins.add if len(held) > 1 else self.twins.discard)(cluster)
         if chosen is None:
             self._chosen.pop(cluster, None)
@@ -361,8 +361,3 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         }
         contents = self.contents.contents
         return replace(terms, keeps_templates=True, contents=contents, unrendered=unrendered)
-
-
-def _age(work: Work) -> tuple[str, str]:
-    """What is least is the oldest; of works of one second, the first by name."""
-    return work.created, work.name

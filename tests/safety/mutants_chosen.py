@@ -261,8 +261,8 @@ _OF_WORKS: tuple[Mutant, ...] = (
         "the newest of several works counts",
         (
             WORKS,
-            "chosen = min(held, key=_age, default=None)",
-            "chosen = max(held, key=_age, default=None)",
+            "chosen = oldest(held)",
+            "chosen = max(held, key=lambda w: (w.created, w.name), default=None)",
         ),
         kinds=RS,
     ),

@@ -7,14 +7,7 @@ from rollout.fleet.fleet import Fleet
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.model import names
 from rollout.model.events import Change, Event
-from rollout.model.kinds import (
-    PLACEMENT_DECISION,
-    REPLICA_SET,
-    ROLLOUT_RECORD,
-    Kind,
-    Obj,
-    Ref,
-)
+from rollout.model.kinds import PLACEMENT_DECISION, REPLICA_SET, ROLLOUT_RECORD, Kind, Obj, Ref
 from rollout.model.waits import Reason
 from rollout.planning.plan import Planner
 from rollout.runtime.planners import tracked
