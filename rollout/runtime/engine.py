@@ -74,9 +74,7 @@ class Engine:
         self._first: Message | None = None  # taken out of the inbox by `wait`
         self._asked: list[Callable[[], None]] = []
         self._is_cut = self._was_long = False  # the last turn, so it planned nothing
-        self._is_followed = (
-            False  # what was taken in or planned may refer to kinds that are not watched
-        )
+        self._is_followed = False  # whether the kinds that are wanted by now are watched
         self._watches = Watches(
             hub,
             self.fleet,
