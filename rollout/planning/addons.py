@@ -217,6 +217,8 @@ class _AddOnPass(Pass):
             self._touched.add(cluster)
             return [new_addon(self.workload, self.addon, cluster, touch)]
         configs = self.workload.configs_of(cluster, revision)
+        if configs is None and not touch.first:
+            configs = self.workload.with_its_own(cluster)
         if configs is None:
             return []  # a revision that nobody remembers, or a configuration that is missing
         is_newest = configs == self.workload.meant_for(cluster)

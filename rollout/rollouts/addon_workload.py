@@ -273,6 +273,19 @@ class AddOnWorkload(Workload[AddOnShare]):
             return None
         return self._for(installed, configs)
 
+    def with_its_own(self, cluster: str) -> Configs | None:
+        """What it carries, with its own configurations over it; None where that is no change.
+
+        For a revision that nobody remembers because its configuration is gone: what the cluster
+        carries besides its own is what the revision brought there.
+        """
+        installed = self._installed.get(cluster)
+        if installed is None:
+            return None
+        carried = in_order(installed.desired)
+        found = self._for(installed, carried)
+        return None if found == carried else found
+
     def _for(self, installed: ClusterAddOn, configs: Configs) -> Configs | None:
         return with_own(installed, configs, self.known, as_ocm=self.is_ocm)
 

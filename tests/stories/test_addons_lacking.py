@@ -5,10 +5,16 @@ import json
 import pytest
 
 from rollout.model import names
-from rollout.model.kinds import MANAGED_CLUSTER_ADDON, ROLLOUT_RECORD, Ref, ref_of
+from rollout.model.kinds import (
+    ADDON_DEPLOYMENT_CONFIG,
+    MANAGED_CLUSTER_ADDON,
+    ROLLOUT_RECORD,
+    Ref,
+    ref_of,
+)
 from tests.support import make
 from tests.support.addon_story import AddOnStory, addon_documents
-from tests.support.addons import NAME, refer
+from tests.support.addons import NAME, Rig, addon, config, fleet, installed_at, refer
 from tests.support.story import HOUR, MIN, SEC
 
 FAILED = ["c01", "c02", "c03"]
@@ -56,3 +62,23 @@ def test_clusters_that_failed_and_lacked_something_meanwhile_wait_for_a_slot(the
     story.on(5 * MIN)
 
     assert [cluster for cluster, version in story.versions().items() if version == "2"] == ["c00"]
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_cluster_is_told_of_its_own_though_the_shared_one_is_gone(is_restarted: bool) -> None:
+    """What the revision was made of that is gone, an engine that starts then reads from nowhere."""
+    documents = [config(), config("own", "own"), addon("default", placements=[installed_at("p")])]
+    rig = Rig([*fleet("c0"), *documents]).decide(["c0"])
+    assert [told[0] for told in rig.carries("c0")] == ["default"]
+    rig.hub.delete(Ref(ADDON_DEPLOYMENT_CONFIG, "default/default"))
+    if not is_restarted:
+        rig.settle()
+
+    ref = Ref(MANAGED_CLUSTER_ADDON, f"c0/{NAME}")
+    rig.hub.patch(ref, {"spec": {"configs": [refer("own")]}})
+    rig.restart() if is_restarted else rig.settle()
+
+    assert [told[0] for told in rig.carries("c0")] == ["own"]
+    rig.take_touched()
+    rig.later(HOUR)
+    assert rig.take_touched() == []

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rollout.analysis.copies import TrialChange
@@ -38,6 +38,7 @@ from tests.support.changes import storing
 
 CLUSTERS = ["c0", "c1", "c2", "c3", "c4"]
 LIMIT = 2
+SHARED = Ref(ADDON_DEPLOYMENT_CONFIG, "default/default")
 
 which = st.sampled_from(CLUSTERS)
 STEPS = st.one_of(
@@ -75,9 +76,9 @@ class History:
         match step:
             case ("wait", span):
                 rig.later(span)
-            case ("edit", value) if self._has(Ref(ADDON_DEPLOYMENT_CONFIG, "default/default")):
+            case ("edit", value) if self.has(SHARED):
                 rig.set_config(value)
-            case ("works", cluster, how) if self._has(
+            case ("works", cluster, how) if self.has(
                 Ref(MANIFEST_WORK, f"{cluster}/addon-{NAME}-deploy-0")
             ):
                 rig.works_do([cluster], ready=how == "ready", applied=how != "refused")
@@ -89,7 +90,7 @@ class History:
                 rig.hub.delete(Ref(MANAGED_CLUSTER_ADDON, f"{cluster}/{NAME}"))
                 rig.settle()
             case ("config", there):
-                self._toggle(Ref(ADDON_DEPLOYMENT_CONFIG, "default/default"), there, config())
+                self._toggle(SHARED, there, config())
             case ("placement", there):
                 document = fleet()[0]
                 self._toggle(Ref(PLACEMENT, "default/p"), there, document)
@@ -98,16 +99,16 @@ class History:
             case ("restart",):
                 rig.restart()
 
-    def _has(self, ref: Ref) -> bool:
+    def has(self, ref: Ref) -> bool:
         return any(
             (o["metadata"].get("namespace", ""), o["metadata"]["name"]) == (ref.namespace, ref.name)
             for o in self.rig.hub.list(ref.kind).items
         )
 
     def _toggle(self, ref: Ref, there: bool, document: Any) -> None:
-        if there and not self._has(ref):
+        if there and not self.has(ref):
             self.rig.add(document)
-        elif not there and self._has(ref):
+        elif not there and self.has(ref):
             self.rig.hub.delete(ref)
         self.rig.settle()
 
@@ -157,21 +158,24 @@ def test_every_history_ends_well_once_everything_is_there_and_well(
         assert history.rig.says(cluster, names.CONFIGURED)[0] == "True"
 
 
+def gives_own(cluster: str, *, has: bool) -> TrialChange:
+    """A cluster gets a configuration of its own, or loses it."""
+    ref = Ref(MANAGED_CLUSTER_ADDON, f"{cluster}/{NAME}")
+    patch = {"spec": {"configs": [refer("own")] if has else None}}
+    return lambda hub: _if_there(lambda: hub.patch(ref, patch))
+
+
 @st.composite
 def changes(draw: st.DrawFn) -> TrialChange:
     """What a person could apply a file for."""
     value = draw(st.sampled_from(["a", "b", "c"]))
-    own, has = Ref(MANAGED_CLUSTER_ADDON, f"{draw(which)}/{NAME}"), draw(st.booleans())
     written = config(value=value)
-    shared = Ref(ADDON_DEPLOYMENT_CONFIG, "default/default")
     ways: list[TrialChange] = [
         storing([written]),
         storing([config("own", value)]),
         storing([written, config("own", value)]),
-        lambda hub: _if_there(lambda: hub.delete(shared)),
-        lambda hub: _if_there(
-            lambda: hub.patch(own, {"spec": {"configs": [refer("own")] if has else None}})
-        ),
+        lambda hub: _if_there(lambda: hub.delete(SHARED)),
+        gives_own(draw(which), has=draw(st.booleans())),
     ]
     return draw(st.sampled_from(ways))
 
@@ -182,6 +186,8 @@ def _if_there(act: Callable[[], object]) -> None:
 
 
 @settings(max_examples=80, deadline=None)
+@example([("own", "c1", True), ("config", False)], gives_own("c0", has=True))
+@example([("own", "c1", True), ("config", False), ("own", "c0", True)], gives_own("c0", has=False))
 @given(st.lists(STEPS, max_size=12), changes())
 def test_after_every_history_a_change_touches_whom_it_is_planned_to_touch(
     steps: list[tuple[Any, ...]], change: TrialChange
@@ -190,8 +196,10 @@ def test_after_every_history_a_change_touches_whom_it_is_planned_to_touch(
     for step in steps:
         history.do(step)
     rig = history.rig
-    if not rig.hub.list(PLACEMENT).items:
-        rig.restart()  # whom a placement selected that is gone, only a running engine still knows
+    if not rig.hub.list(PLACEMENT).items or not history.has(SHARED):
+        # Whom a placement selected that is gone, and what a revision was made of whose configuration
+        # is gone and that no cluster carries as it is, only a running engine still knows.
+        rig.restart()
     rig.take_touched()
 
     found = forecast(rig.hub, change, rig.clock.now())
