@@ -340,6 +340,27 @@ def with_own(
     return in_order(merged)
 
 
+def own_over_carried(
+    installed: ClusterAddOn, shared: Configs, known: Mapping[ConfigRef, Known]
+) -> Configs | None:
+    """What the cluster carries with its own configurations over it; None where that is no change.
+
+    Where a shared configuration is gone, nobody may remember what its revision was made of. What the
+    cluster carries besides its own stands in for that, where it names the shared ones, each of them and
+    no other: else it was not the revision that brought it.
+    """
+    own = {ref.resource for ref in installed.configs}
+    carried = in_order(installed.desired)
+    rest, asked = (
+        [config for config in each if config.ref.resource not in own]
+        for each in (carried, in_order(shared))
+    )
+    if [config.ref for config in rest] != [config.ref for config in asked]:
+        return None
+    found = with_own(installed, tuple(rest), known, as_ocm=False)
+    return None if found == carried else found
+
+
 def is_left_over(installed: ClusterAddOn, defaults: Collection[ConfigRef]) -> bool:
     """Whether a cluster that no placement selects carries more than defaults: what one that selected
     it gave it. It keeps that, so that what is left there goes on as it is.

@@ -32,6 +32,7 @@ from rollout.rollouts.addon_configs import (
     is_left_over,
     looked_up,
     of_the_addon,
+    own_over_carried,
     read_as_ocm,
     read_health,
     with_own,
@@ -274,17 +275,14 @@ class AddOnWorkload(Workload[AddOnShare]):
         return self._for(installed, configs)
 
     def with_its_own(self, cluster: str) -> Configs | None:
-        """What it carries, with its own configurations over it; None where that is no change.
-
-        For a revision that nobody remembers because its configuration is gone: what the cluster
-        carries besides its own is what the revision brought there.
+        """What it is to be told, while a shared configuration is gone, of those of its own; see
+        `own_over_carried`. None: nothing new.
         """
+        share = self.shares.get(self.members.get(cluster, ""))
         installed = self._installed.get(cluster)
-        if installed is None:
+        if share is None or installed is None or not share.is_missing:
             return None
-        carried = in_order(installed.desired)
-        found = self._for(installed, carried)
-        return None if found == carried else found
+        return own_over_carried(installed, share.configs, self.known)
 
     def _for(self, installed: ClusterAddOn, configs: Configs) -> Configs | None:
         return with_own(installed, configs, self.known, as_ocm=self.is_ocm)

@@ -7,8 +7,10 @@ import pytest
 from rollout.model import names
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
+    ADDON_TEMPLATE,
     MANAGED_CLUSTER_ADDON,
     ROLLOUT_RECORD,
+    Obj,
     Ref,
     ref_of,
 )
@@ -17,6 +19,7 @@ from tests.support.addon_story import AddOnStory, addon_documents
 from tests.support.addons import NAME, Rig, addon, config, fleet, installed_at, refer
 from tests.support.story import HOUR, MIN, SEC
 
+ADDON = Ref(MANAGED_CLUSTER_ADDON, f"c0/{NAME}")
 FAILED = ["c01", "c02", "c03"]
 FAILS = {"rules": [{"clusters": {"names": FAILED}, "behaviour": {"outcome": "fail"}}]}
 
@@ -74,11 +77,65 @@ def test_a_cluster_is_told_of_its_own_though_the_shared_one_is_gone(is_restarted
     if not is_restarted:
         rig.settle()
 
-    ref = Ref(MANAGED_CLUSTER_ADDON, f"c0/{NAME}")
-    rig.hub.patch(ref, {"spec": {"configs": [refer("own")]}})
+    rig.hub.patch(ADDON, {"spec": {"configs": [refer("own")]}})
     rig.restart() if is_restarted else rig.settle()
 
     assert [told[0] for told in rig.carries("c0")] == ["own"]
     rig.take_touched()
     rig.later(HOUR)
     assert rig.take_touched() == []
+
+
+PLAIN = {"name": "plain"}
+OF_ANOTHER = {"name": "another", "specHash": "1" * 64}
+
+
+def with_two_kinds() -> Rig:
+    """c0 was told of two shared configurations, one of each kind; it has its own of the first kind."""
+    managed = addon(
+        "default",
+        supported=("addondeploymentconfigs", "addontemplates"),
+        placements=[installed_at("p")],
+    )
+    managed["spec"]["supportedConfigs"][1]["defaultConfig"] = PLAIN
+    plain = {
+        "apiVersion": "addon.open-cluster-management.io/v1alpha1",
+        "kind": "AddOnTemplate",
+        "metadata": PLAIN,
+        "spec": {"addonName": NAME, "agentSpec": {"workload": {"manifests": []}}},
+    }
+    rig = Rig([*fleet("c0"), config(), config("own", "own"), config("new", "new"), plain, managed])
+    rig.decide(["c0"])
+    rig.edit(ADDON, {"spec": {"configs": [refer("own")]}})
+    assert [told[0] for told in rig.carries("c0")] == ["own", "plain"]
+    return rig
+
+
+def told_of(rig: Rig) -> list[str]:
+    """The names of what c0 is told to apply once it has another configuration of its own, and the
+    engine has begun anew after a shared one was deleted.
+    """
+    rig.engine.stop()
+    rig.hub.delete(Ref(ADDON_TEMPLATE, PLAIN["name"]))
+    rig.hub.patch(ADDON, {"spec": {"configs": [refer("new")]}})
+    rig.restart().later(HOUR)
+    return [told[0] for told in rig.carries("c0")]
+
+
+def test_what_a_cluster_carries_besides_its_own_stands_in_for_the_shared_one_that_is_gone() -> None:
+    assert told_of(with_two_kinds()) == ["new", "plain"]
+
+
+@pytest.mark.parametrize("rest", [[], [OF_ANOTHER]], ids=["nothing", "another"])
+def test_what_nobody_shares_does_not_stand_in_for_what_is_gone(rest: list[Obj]) -> None:
+    """Somebody wrote that over what the engine told; it is left until the shared one is back."""
+    rig = with_two_kinds()
+    group = rig.references("c0")[0]["group"]
+    written = [
+        {"group": group, "resource": "addontemplates", **each, "desiredConfig": each}
+        for each in rest
+    ]
+    rig.engine.stop()
+    rig.hub.patch_status(ADDON, {"status": {"configReferences": written}})
+
+    assert told_of(rig) == [each["name"] for each in rest]

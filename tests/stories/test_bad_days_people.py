@@ -5,11 +5,13 @@ Each story has its lines in docs/bad-days.md.
 
 import pytest
 
+from rollout.clock import VirtualClock
+from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.content import content_hash
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Ref, ref_of
 from tests.support import make
-from tests.support.story import MIN, SEC, Story, only, said, version_of
+from tests.support.story import MIN, SEC, T0, Story, only, said, version_of
 
 FAILING = {"defaults": {"outcome": "fail"}}
 
@@ -135,6 +137,26 @@ def test_drift_is_put_back_while_halted_too() -> None:
     story.settle()
 
     assert story.versions() == {"c00": "1"}
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_profile_ocm_puts_no_drift_back_while_the_strategy_cannot_be_read(restarted: bool) -> None:
+    """It never does; a process that begins then knows the profile, though not yet the terms."""
+    clock = VirtualClock(T0)
+    documents = [*make.fleet(3), make.workload(annotations={names.SEMANTICS: "ocm"})]
+    story = Story(documents, hub=MemoryHub(clock), clock=clock).end()  # it takes any spec
+    story.strategy(make.progressive(minSuccessTime="soon"))
+    story.on(MIN)
+    name = story.works()["c00"]["metadata"]["name"]
+    if restarted:
+        story.engine.stop()
+    story.hub.patch(Ref(MANIFEST_WORK, f"c00/{name}"), {"spec": make.template("by hand")})
+    if restarted:
+        story.restart()
+    story.on(MIN)
+
+    assert said(story) == ("Misconfigured", 1)
+    assert story.versions() == {"c00": "by hand", "c01": "1", "c02": "1"}
 
 
 @pytest.mark.parametrize("restarted", [False, True])

@@ -29,6 +29,7 @@ from tests.support import make
 from tests.support.addons import (
     CMA,
     MIN,
+    NAME,
     T0,
     Rig,
     addon,
@@ -174,6 +175,27 @@ def test_why_a_configuration_cannot_be_read_is_told_on_the_addon(error: HubError
         if condition["type"] == names.ROLLOUT_HALTED
     ]
     assert said == f"{ref} cannot be read: {error}"
+
+
+@pytest.mark.parametrize("profile", ["ocm", "strict"])
+def test_a_controller_that_begins_without_its_configurations_changes_no_cluster(
+    profile: str,
+) -> None:
+    """What cannot be read is held in both profiles, whatever clusters have of their own."""
+    managed = addon("default", placements=[installed_at()], annotations={names.SEMANTICS: profile})
+    rig = Choosy([*fleet("c0", "c1"), config(), config("own", "own"), managed])
+    rig.decide(["c0", "c1"])
+    rig.edit(Ref(MANAGED_CLUSTER_ADDON, f"c0/{NAME}"), {"spec": {"configs": [refer("own")]}})
+    rig.take_touched()
+
+    rig.engine.stop()
+    rig.refused[ADDON_DEPLOYMENT_CONFIG.plural] = Denied("forbidden")
+    rig.restart().later(60 * MIN)
+    assert rig.take_touched() == []
+    rig.refused.clear()
+    rig.later(60 * MIN)
+
+    assert rig.take_touched() == []
 
 
 def test_when_its_definition_goes_a_configuration_is_gone_and_clusters_keep_what_they_have() -> (
