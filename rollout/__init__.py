@@ -24,7 +24,7 @@ The packages, in reading order:
 * ``dashboard``   what a person sees and presses in a browser
 * ``cli``         what a person types
 
-A package imports only packages above it (``tests/test_layers.py``). Nothing in the first seven reads a clock.
+A package imports only packages above it (``tests/test_layers.py``). Nothing in the first eight reads a clock.
 """
 
 import logging

@@ -27,7 +27,7 @@ from rollout.strategies.base import Checkpoint, Selection, Stage, Staging
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtGate:
-    """A rollout that stands at a gate: all that a gate is told.
+    """A rollout and one of its gates, whether it has come there or not: all that a gate is told.
 
     ``placement`` is the name of the placementRef; ``approvals`` are those given for the workload, of
     every gate and revision. ``analyses`` are the verdicts on the workload in this placement, of every
