@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,6 +57,7 @@ def main(words: list[str]) -> int:
     unknown = [name for name in said.names if name not in SUITES]
     if unknown:
         parser.error(f"no benchmark is called {unknown[0]!r}; there are: {', '.join(SUITES)}")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has its bytecode
     figures: list[Figure] = []
     others = Others()
     print(f"{'name':<28}{'value':>12}  {'unit':<5}{'target':>10}  met")

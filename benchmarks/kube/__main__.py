@@ -78,6 +78,7 @@ def main(words: list[str]) -> int:
     against = os.environ.get("AGAINST")
     if against:
         sides[B] = against
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has its bytecode
     runs: list[Run] = []
     try:
         programs = versions(assets())
