@@ -193,6 +193,8 @@ def test_a_confirmation_that_costs_too_much_says_so_and_the_button_works_all_the
     story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "CONFIRMATION_MEGABYTES", 20)
+    for at in range(2_000):  # more than fits into what the process has free already
+        story.add(make.cluster(f"more-{at:04}"))
     with browsing(tmp_path / "state.db", story.clock) as client:
         page = client.get("/act/pause", params=FORM).text
         press(client, "pause")
