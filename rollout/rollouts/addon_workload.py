@@ -275,7 +275,7 @@ class AddOnWorkload(Workload[AddOnShare]):
         return self._for(installed, configs)
 
     def with_its_own(self, cluster: str) -> Configs | None:
-        """What it is to be told, while a shared configuration is gone, of those of its own; see
+        """What to tell it while a shared configuration is gone: its own over what it carries, see
         `own_over_carried`. None: nothing new.
         """
         share = self.shares.get(self.members.get(cluster, ""))

@@ -69,7 +69,7 @@ def test_clusters_that_failed_and_lacked_something_meanwhile_wait_for_a_slot(the
 
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_cluster_is_told_of_its_own_though_the_shared_one_is_gone(is_restarted: bool) -> None:
-    """What the revision was made of that is gone, an engine that starts then reads from nowhere."""
+    """An engine that starts after that finds nowhere what the revision was made of."""
     documents = [config(), config("own", "own"), addon("default", placements=[installed_at("p")])]
     rig = Rig([*fleet("c0"), *documents]).decide(["c0"])
     assert [told[0] for told in rig.carries("c0")] == ["default"]

@@ -197,8 +197,8 @@ def test_after_every_history_a_change_touches_whom_it_is_planned_to_touch(
         history.do(step)
     rig = history.rig
     if not rig.hub.list(PLACEMENT).items or not history.has(SHARED):
-        # Whom a placement selected that is gone, and what a revision was made of whose configuration
-        # is gone and that no cluster carries as it is, only a running engine still knows.
+        # Only a running engine still knows whom a deleted placement selected, and what a revision
+        # was made of if its configuration is deleted and no cluster carries it unchanged.
         rig.restart()
     rig.take_touched()
 
