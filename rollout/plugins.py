@@ -7,6 +7,7 @@ twice is an error that names both offers. Nothing is loaded before it is asked f
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -37,6 +38,10 @@ class Offer:
             raise PluginError(f"load plugin {self.name} of {self.origin}: {fault}") from fault
 
 
+_installed = cache(entry_points)
+"""Those of all groups: each time they are asked for, Python reads the files of every package."""
+
+
 def offers(
     group: str,
     entries: Iterable[EntryPoint] | None = None,
@@ -54,7 +59,7 @@ def offers(
     Raises: PluginError for a name offered twice, or one of a built-in.
     """
     found: dict[str, Offer] = {}
-    for entry in entry_points(group=group) if entries is None else entries:
+    for entry in _installed().select(group=group) if entries is None else entries:
         origin = entry.dist.name if entry.dist is not None else entry.value
         known = found.get(entry.name)
         if known is not None:

@@ -47,7 +47,7 @@ class SecretKeyShape(Shape):
     key: Name
 
 
-class ValueFromShape(RuledShape, use_attribute_docstrings=True):
+class ValueFromShape(RuledShape):
     """Where the value of an argument comes from: one of these."""
 
     secret_key_ref: SecretKeyShape | None = None
@@ -62,7 +62,7 @@ class ValueFromShape(RuledShape, use_attribute_docstrings=True):
             yield Problem("", written, "either secretKeyRef or rollout")
 
 
-class ArgumentShape(Shape, use_attribute_docstrings=True):
+class ArgumentShape(Shape):
     """A value that is put in where a metric says `{{args.NAME}}`."""
 
     name: Name
@@ -116,7 +116,7 @@ def _matches(pattern: str, name: str) -> bool:
     return compiled is not None and compiled.fullmatch(name) is not None
 
 
-class AnalysisSpec(RuledShape, use_attribute_docstrings=True):
+class AnalysisSpec(RuledShape):
     """What to measure."""
 
     metrics: Annotated[

@@ -79,7 +79,7 @@ class HeaderShape(Shape):
     value: str
 
 
-class RangeQueryShape(Shape, use_attribute_docstrings=True):
+class RangeQueryShape(Shape):
     """The span that a range query is about."""
 
     start: RangeText
@@ -87,7 +87,7 @@ class RangeQueryShape(Shape, use_attribute_docstrings=True):
     step: SpanText
 
 
-class PrometheusShape(Shape, use_attribute_docstrings=True):
+class PrometheusShape(Shape):
     """A query of Prometheus. The result is a number, or a list of them."""
 
     address: Name
@@ -102,7 +102,7 @@ class PrometheusShape(Shape, use_attribute_docstrings=True):
     headers: list[HeaderShape] | None = None
 
 
-class WebShape(Shape, use_attribute_docstrings=True):
+class WebShape(Shape):
     """A request. The result is the JSON of the answer, or what jsonPath finds in it."""
 
     url: Name
@@ -119,7 +119,7 @@ class WebShape(Shape, use_attribute_docstrings=True):
     """Certificates, as PEM, of those who may have signed the server's."""
 
 
-class JobMetadataShape(Shape, use_attribute_docstrings=True):
+class JobMetadataShape(Shape):
     """What a Job gets besides its name."""
 
     namespace: DnsName | None = None
@@ -128,7 +128,7 @@ class JobMetadataShape(Shape, use_attribute_docstrings=True):
     annotations: dict[str, str] | None = None
 
 
-class JobShape(RuledShape, use_attribute_docstrings=True):
+class JobShape(RuledShape):
     """A Job. The result is Complete or Failed."""
 
     on_cluster: bool | None = None
@@ -145,7 +145,7 @@ class JobShape(RuledShape, use_attribute_docstrings=True):
             yield Problem("metadata.namespace", namespace, said)
 
 
-class ProviderShape(RuledShape, use_attribute_docstrings=True):
+class ProviderShape(RuledShape):
     """Who measures: one of these."""
 
     prometheus: PrometheusShape | None = None
@@ -163,7 +163,7 @@ class ProviderShape(RuledShape, use_attribute_docstrings=True):
             yield Problem("plugin", plugin, "the name of one plugin, and what it is told")
 
 
-class MetricShape(RuledShape, use_attribute_docstrings=True):
+class MetricShape(RuledShape):
     """One thing to measure, and what the result means. Conditions are CEL over ``result``."""
 
     name: Name

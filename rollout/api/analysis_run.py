@@ -49,7 +49,7 @@ class RunSecretShape(Shape):
     secret_key_ref: SecretKeyShape
 
 
-class RunSpec(Shape, use_attribute_docstrings=True):
+class RunSpec(Shape):
     """What is measured for whom. Written by the controller, once."""
 
     workload: AnalysisWorkloadShape

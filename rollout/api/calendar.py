@@ -69,7 +69,7 @@ ENDS_ACCEPTED = "either schedule and duration, or from and until"
 LATER_ACCEPTED = "an until that is later than from"
 
 
-class WindowShape(RuledShape, use_attribute_docstrings=True):
+class WindowShape(RuledShape):
     """A window: it opens at each start of a schedule, or once."""
 
     name: DnsLabel
@@ -114,7 +114,7 @@ class WindowShape(RuledShape, use_attribute_docstrings=True):
         return CalendarWindow(self.name, WindowAction(self.action), when, self.reason or "")
 
 
-class CalendarWorkloadsShape(Shape, use_attribute_docstrings=True):
+class CalendarWorkloadsShape(Shape):
     """Which workloads are concerned: those of which all of this is true."""
 
     kinds: list[WorkloadKindName] | None = None
@@ -142,7 +142,7 @@ class ZoneSourceShape(Shape):
         return self
 
 
-class CalendarSpec(RuledShape, use_attribute_docstrings=True):
+class CalendarSpec(RuledShape):
     """When clusters may be touched."""
 
     workloads: CalendarWorkloadsShape | None = None
@@ -180,7 +180,7 @@ class CalendarSpec(RuledShape, use_attribute_docstrings=True):
         return ZoneSource(self.time_zone or "", source.label or "", source.claim or "")
 
 
-class ZoneOpeningShape(Shape, use_attribute_docstrings=True):
+class ZoneOpeningShape(Shape):
     """How a calendar stands in one zone."""
 
     time_zone: str
@@ -191,7 +191,7 @@ class ZoneOpeningShape(Shape, use_attribute_docstrings=True):
     """The window that closes; absent where it is closed outside of all that allow."""
 
 
-class CalendarStatus(Shape, use_attribute_docstrings=True):
+class CalendarStatus(Shape):
     """How a calendar stands. Written by the controller, at each opening and closing."""
 
     conditions: Conditions | None = None

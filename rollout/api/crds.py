@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from rollout.api.columns import declared_columns
-from rollout.api.descriptions import description
+from rollout.api.descriptions import description, field_docstrings
 from rollout.api.models import MODELS
 from rollout.model.kinds import APPROVAL, KINDS, Kind, Obj
 
@@ -94,6 +94,14 @@ def _describe(schema: Obj, path: tuple[str, ...]) -> None:
 
 class _Generator(GenerateJsonSchema):
     """JSON schema as a CRD can hold it: absent instead of null, enums instead of constants."""
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        found = super().model_schema(schema)
+        texts = field_docstrings(schema["cls"])
+        for name, field in schema["cls"].model_fields.items():
+            if name in texts:
+                found["properties"][field.alias or name]["description"] = texts[name]
+        return found
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])

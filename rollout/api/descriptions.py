@@ -1,7 +1,12 @@
-"""Descriptions for `kubectl explain` of fields whose models have no description.
+"""Descriptions of fields for `kubectl explain`: their docstrings, and a table for fields that have none.
 
-By name, or by ``parent.name`` where the parent decides what it means; the longer one wins.
+Docstrings are read from the source, when somebody asks: a controller that starts has no use for them.
 """
+
+import ast
+import inspect
+from collections.abc import Iterator
+from itertools import pairwise
 
 from rollout.model.kinds import WORKLOADS
 
@@ -268,8 +273,29 @@ DESCRIPTIONS = {
     "measurements": "The last measurements.",
     "value": "What was measured.",
 }
+"""By name, or by ``parent.name`` where the parent decides what it means; the longer one wins."""
 
 
 def description(path: tuple[str, ...]) -> str:
-    """What is said of the field at this path; "" where nothing is."""
+    """What the table says of the field at this path; "" where it says nothing."""
     return DESCRIPTIONS.get(".".join(path[-2:])) or DESCRIPTIONS.get(path[-1], "")
+
+
+def field_docstrings(model: type) -> dict[str, str]:
+    """What stands below the fields of a class and of those that it is derived from: by attribute."""
+    found: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        if each.__module__.startswith("rollout."):
+            found.update(_below_fields(each))
+    return found
+
+
+def _below_fields(model: type) -> Iterator[tuple[str, str]]:
+    [written] = ast.parse(inspect.getsource(model)).body
+    for field, below in pairwise(getattr(written, "body", ())):
+        match field, below:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                yield name, inspect.cleandoc(text)

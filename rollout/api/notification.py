@@ -19,7 +19,7 @@ class NotifiedWorkloadShape(Shape):
     name: Name
 
 
-class NotificationSpec(Shape, use_attribute_docstrings=True):
+class NotificationSpec(Shape):
     """What is told to whom. Written by the controller, once."""
 
     workload: NotifiedWorkloadShape
@@ -43,7 +43,7 @@ class NotificationSpec(Shape, use_attribute_docstrings=True):
     """Commands that somebody may want next."""
 
 
-class DeliveryStatus(Shape, use_attribute_docstrings=True):
+class DeliveryStatus(Shape):
     """What came of it. Written by the controller."""
 
     phase: str | None = None

@@ -54,7 +54,7 @@ class WorkloadRefShape(Shape):
     name: Name
 
 
-class ApprovalSpec(Shape, use_attribute_docstrings=True):
+class ApprovalSpec(Shape):
     """Consent to a gate of one revision, or refusal of that revision."""
 
     workload: WorkloadRefShape
@@ -99,7 +99,7 @@ def decode_approval(obj: Obj) -> Approval:
     )
 
 
-class FreezeSpec(Shape, use_attribute_docstrings=True):
+class FreezeSpec(Shape):
     """Why the line stands still, and until when."""
 
     reason: str | None = None
@@ -122,14 +122,14 @@ def decode_freeze(obj: Obj) -> Freeze:
     return Freeze(name, spec.reason or "", spec.actor or "", parse_instant(spec.until))
 
 
-class RecordObject(WireObject, use_attribute_docstrings=True):
+class RecordObject(WireObject):
     """One page of what the engine remembers of a rollout. It is written by the engine alone."""
 
     data: dict[str, str] | None = None
     """Readable JSON by name: head.json is about the rollout, clusters.json has a line for each cluster."""
 
 
-class RevisionObject(WireObject, use_attribute_docstrings=True):
+class RevisionObject(WireObject):
     """A template that was rolled out, kept to be given back. It is written by the engine alone."""
 
     revision: int = Field(ge=0)

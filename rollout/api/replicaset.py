@@ -33,7 +33,7 @@ from rollout.model.problems import Problem
 from rollout.model.replicaset import PlacementRef, ReplicaSet, Template
 
 
-class FailureStrategyShape(RolloutStrategyShape, use_attribute_docstrings=True):
+class FailureStrategyShape(RolloutStrategyShape):
     """How a change is brought to the clusters, and back."""
 
     failure_strategy: Annotated[Literal["AbortAll"] | None, BLANK] = None
@@ -51,7 +51,7 @@ class PlacementRefShape(Shape):
     )
 
 
-class ReplicaSetSpec(RuledShape, use_attribute_docstrings=True):
+class ReplicaSetSpec(RuledShape):
     """What goes where, and how."""
 
     manifest_work_template: Annotated[Obj, Inside(WorkSpec)] | None = None
@@ -141,7 +141,7 @@ class PlacementSummaryShape(Shape):
     summary: SummaryShape | None = None
 
 
-class ReplicaSetStatus(Shape, use_attribute_docstrings=True):
+class ReplicaSetStatus(Shape):
     """How the rollout stands."""
 
     conditions: Conditions | None = None

@@ -40,7 +40,7 @@ ExpressionText = Annotated[
 EITHER_ACCEPTED = "either value, a CEL expression, or literal"
 
 
-class ManifestTargetShape(Shape, use_attribute_docstrings=True):
+class ManifestTargetShape(Shape):
     """Manifests of the template: those of which all that is set here is true. At least one must be."""
 
     kind: TargetKind
@@ -53,7 +53,7 @@ class ManifestTargetShape(Shape, use_attribute_docstrings=True):
     """Its apiVersion; any where unset."""
 
 
-class ValueSettingShape(Shape, use_attribute_docstrings=True):
+class ValueSettingShape(Shape):
     """One field of a manifest, and what it is set to."""
 
     target: ManifestTargetShape
@@ -86,7 +86,7 @@ class ValueSettingShape(Shape, use_attribute_docstrings=True):
         )
 
 
-class ValueRuleShape(Shape, use_attribute_docstrings=True):
+class ValueRuleShape(Shape):
     """Fields that are set on some clusters."""
 
     clusters: RequiredClusterSelectorShape | None = None
@@ -97,7 +97,7 @@ class ValueRuleShape(Shape, use_attribute_docstrings=True):
     """The fields that are set, and to what."""
 
 
-class ValuesWorkloadShape(Shape, use_attribute_docstrings=True):
+class ValuesWorkloadShape(Shape):
     """The workload that the values are for, in the same namespace."""
 
     kind: Literal["ManifestWorkReplicaSet"] = "ManifestWorkReplicaSet"
@@ -106,7 +106,7 @@ class ValuesWorkloadShape(Shape, use_attribute_docstrings=True):
     """The name of the workload."""
 
 
-class ClusterValuesSpec(Shape, use_attribute_docstrings=True):
+class ClusterValuesSpec(Shape):
     """Which fields of a workload's template differ from cluster to cluster."""
 
     workload: ValuesWorkloadShape

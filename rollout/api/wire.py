@@ -364,7 +364,7 @@ class ConditionShape(Shape):
 Conditions = Annotated[list[ConditionShape], Field(json_schema_extra=list_map("type"))]
 
 
-class RequirementShape(Shape, use_attribute_docstrings=True):
+class RequirementShape(Shape):
     """One test of one key."""
 
     key: str
