@@ -5,21 +5,31 @@ or ``rollout.gates``; the target is a factory without required arguments. A name
 twice is an error that names both offers. Nothing is loaded before it is asked for.
 """
 
+import logging
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from rollout.errors import PluginError
+from rollout.model.waits import Reason, Wait
+from rollout.model.wording import shortened
 from rollout.placement.framework import Filter, Prioritizer
 from rollout.placement.prioritizers import BUILTINS, Factory
 from rollout.placement.scheduler import DEFAULT_FILTERS, Plugins
-from rollout.strategies.gates import GATES, Gate
+from rollout.strategies.gates import GATES, AtGate, Gate
+
+log = logging.getLogger(__name__)
 
 FILTERS = "rollout.filters"
 PRIORITIZERS = "rollout.prioritizers"
 GATE_KINDS = "rollout.gates"
+ASK_AGAIN = timedelta(minutes=1)
+"""How long after a gate of a package failed: the cause may be gone by then."""
+_LONGEST = 300
+"""Characters of what a gate raised or answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +110,7 @@ def plugins(
 
 def gates(entries: Iterable[EntryPoint] | None = None) -> Mapping[str, Gate]:
     """Every kind of gate, by the word that stands after ``=`` in the annotation. A gate of a plugin is
-    loaded here, so that a rollout never waits for an import.
+    loaded here, so that a rollout never waits for an import. Where it fails it is shut, and says so.
 
     Args:
         entries: instead of what is installed.
@@ -108,12 +118,37 @@ def gates(entries: Iterable[EntryPoint] | None = None) -> Mapping[str, Gate]:
     Raises: PluginError for a name offered twice, one of a built-in, or one that cannot be loaded.
     """
     offered = offers(GATE_KINDS, entries, what="gate", built_in=GATES)
-    return {**GATES, **{name: offer.load() for name, offer in offered.items()}}
+    return {**GATES, **{name: _GuardedGate(offer) for name, offer in offered.items()}}
 
 
 def _prioritizers(entries: Iterable[EntryPoint] | None) -> Mapping[str, Factory]:
     offered = offers(PRIORITIZERS, entries, what="prioritizer", built_in=BUILTINS)
     return {**BUILTINS, **{name: _Once(offer) for name, offer in offered.items()}}
+
+
+class _GuardedGate:
+    """A gate of a package. If it fails, it is shut, and its workload says why."""
+
+    def __init__(self, offer: Offer) -> None:
+        self._gate: Gate = offer.load()
+        self._origin = offer.origin
+        self._logged = ""
+
+    def check(self, at: AtGate, now: datetime) -> Wait | None:
+        try:
+            found: object = self._gate.check(at, now)
+        except Exception as fault:  # noqa: BLE001  (nobody knows what a package raises)
+            return self._failed(at, now, f"{type(fault).__name__}: {fault}", fault)
+        if found is None or isinstance(found, Wait):
+            return found
+        return self._failed(at, now, f"it answered {found!r}, which is no Wait")
+
+    def _failed(self, at: AtGate, now: datetime, what: str, fault: Exception | None = None) -> Wait:
+        said = f"gate {at.gate} of {self._origin} failed: {shortened(what, _LONGEST)}"
+        if said != self._logged:  # it is asked in each decision
+            self._logged = said
+            log.error("%s", said, exc_info=fault)
+        return Wait(Reason.GATE_FAILED, said, now + ASK_AGAIN)
 
 
 class _Once:

@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "calendars": {"model"},
     "measuring": {*CORE, "placement"},
     "values": {*CORE, "placement", "strategies"},
-    "plugins": {"errors", "placement", "strategies"},
+    "plugins": {*CORE, "placement", "strategies"},
     "rollouts": {"model", "strategies", "values"},
     "planning": {
         *CORE,

@@ -245,6 +245,13 @@ class Reason(StrEnum):
         Grade.PERSON,
         f"annotation {names.GATES} names a kind of gate that is installed",
     )
+    GATE_FAILED = _row(
+        "GateFailed",
+        Scope.STAGE,
+        Grade.PERSON,
+        "the package that offers the gate is mended, or the gate is taken out of annotation "
+        f"{names.GATES}",
+    )
     GATE_CLOSED = _row("GateClosed", Scope.STAGE, Grade.WAITING)
     """For gates of plugins, which have no word of their own: the message says why."""
     ANALYSIS_RUNNING = _row(

@@ -35,6 +35,7 @@ _ENDS: Mapping[str, tuple[str, bool]] = {
     Reason.REMOVAL_BRAKE: ("RemovalsHeld", True),
     Reason.FROZEN: ("RolloutFrozen", True),
     Reason.APPROVAL_NEEDED: ("ApprovalNeeded", False),
+    Reason.GATE_FAILED: ("GateFailed", True),
     Reason.ANALYSIS_INCONCLUSIVE: ("AnalysisInconclusive", True),
     Reason.ANALYSIS_FAILED: ("AnalysisFailed", True),
     Reason.METRIC_UNREACHABLE: ("MetricUnreachable", True),

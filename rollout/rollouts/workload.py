@@ -80,12 +80,12 @@ class Workload(ABC, Generic[S_co]):
     @property
     def raw(self) -> Obj | None:
         """The object; None where it is gone."""
-        return self.spec.raw if self.spec is not None else None
+        return spec.raw if (spec := self.spec) is not None else None
 
     @property
     def intents(self) -> Intents:
         """What its annotations ask for."""
-        return self.spec.intents if self.spec is not None else NO_INTENTS
+        return spec.intents if (spec := self.spec) is not None else NO_INTENTS
 
     def placement_key(self, placement: str) -> str:
         """The key of a placement that it names: one of its own namespace."""

@@ -1,14 +1,17 @@
 """A cluster that a calendar closes joins a stage that has passed: it hides nothing of what comes after."""
 
 from datetime import datetime
+from importlib.metadata import EntryPoint
 
 import pytest
 
+from rollout.account.states import Code
 from rollout.fleet.fleet import Fleet
 from rollout.model import names
 from rollout.model.kinds import ROLLOUT_NOTIFICATION
 from rollout.model.waits import Reason, Wait
-from rollout.strategies.gates import GATES, AtGate
+from rollout.plugins import GATE_KINDS, gates
+from rollout.strategies.gates import AtGate
 from tests.stories.test_analyses import GOOD, gives, phases, template
 from tests.stories.test_calendars import calendar
 from tests.support import make
@@ -31,9 +34,19 @@ class AtTwo:
         return None if now >= opens else Wait(Reason.GATE_CLOSED, "shut until two", opens)
 
 
+class Broken:
+    """A gate of a package that fails for an hour, then opens."""
+
+    def check(self, at: AtGate, now: datetime) -> Wait | None:
+        if now < T0 + HOUR:
+            raise LookupError("the desk has no such ticket")
+        return None
+
+
 class _Story(Story):
     def fleet(self) -> Fleet:
-        return Fleet(self._policy, gates={**GATES, "two": AtTwo()})
+        broken = EntryPoint("broken", f"{__name__}:Broken", GATE_KINDS)
+        return Fleet(self._policy, gates={**gates([broken]), "two": AtTwo()})
 
 
 def joined(gate: str, zone: str, *, soak: str = "0s") -> Story:
@@ -83,6 +96,17 @@ def test_a_gate_that_opens_at_an_instant_is_asked_again_then() -> None:
     told = joined("before:rest=two", TOKYO).to(24 * HOUR)
 
     assert told.touched()["c02"] == 2 * HOUR
+
+
+def test_a_gate_that_fails_is_shut_says_why_and_is_asked_again() -> None:
+    told = joined("before:rest=broken", TOKYO).to(30 * MIN)
+
+    assert (told.reason, told.state().code) == ("GateFailed", Code.PERSON)
+    assert "LookupError: the desk has no such ticket" in told.message
+    assert "c02" not in told.touched()
+
+    told.to(24 * HOUR)
+    assert HOUR <= told.touched()["c02"] <= HOUR + MIN
 
 
 def test_while_anything_is_in_flight_the_rollout_goes_on_and_then_waits_for_the_window() -> None:

@@ -1,11 +1,14 @@
+from datetime import datetime
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
 from rollout.errors import PluginError
+from rollout.model.waits import Reason, Wait
 from rollout.placement.filters import Predicates, TaintToleration
 from rollout.placement.framework import Cycle, Rejection
 from rollout.placement.prioritizers import (
@@ -16,8 +19,8 @@ from rollout.placement.prioritizers import (
     ResourceAllocatable,
     Steady,
 )
-from rollout.plugins import FILTERS, GATE_KINDS, PRIORITIZERS, gates, plugins
-from rollout.strategies.gates import GATES
+from rollout.plugins import ASK_AGAIN, FILTERS, GATE_KINDS, PRIORITIZERS, gates, plugins
+from rollout.strategies.gates import GATES, AtGate, Gate
 from rollout.testing import NOW, check_filter, check_gate, check_prioritizer, sample_crossing
 
 EXAMPLE = Path(__file__).parents[2] / "examples/custom-prioritizer"
@@ -146,3 +149,55 @@ def test_gates_of_packages_stand_beside_the_built_in_one() -> None:
         gates([entry("approval", target, GATE_KINDS)])
     with pytest.raises(PluginError, match="load plugin broken"):
         gates([entry("broken", "no.such.module:X", GATE_KINDS)])
+
+
+class Raising:
+    """A gate that fails until it is mended."""
+
+    answer: ClassVar[object] = KeyError("ticket")
+
+    def check(self, at: AtGate, now: datetime) -> object:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def loaded_gate() -> Gate:
+    return gates([entry("desk", f"{__name__}:Raising", GATE_KINDS)])["desk"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (KeyError("ticket"), "failed: KeyError: 'ticket'"),
+        (True, "failed: it answered True, which is no Wait"),
+        (ValueError("x" * 5_000), "characters more)"),
+    ],
+    ids=["raises", "no Wait", "long"],
+)
+def test_a_gate_of_a_package_that_fails_is_shut_and_says_so(
+    answer: object, words: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(Raising, "answer", answer)
+    gate, at, now = loaded_gate(), sample_crossing("before:rest=desk"), NOW
+
+    waits = [gate.check(at, now), gate.check(at, now)]
+
+    assert waits[0] == waits[1]
+    assert waits[0] is not None
+    assert waits[0].reason is Reason.GATE_FAILED
+    assert waits[0].message.startswith("gate before:rest=desk of ")
+    assert words in waits[0].message
+    assert len(waits[0].message) < 400
+    assert waits[0].until == now + ASK_AGAIN
+    assert len(caplog.records) == 1, "it is logged when what it says changes"
+
+
+def test_a_gate_of_a_package_answers_as_it_is_written_where_it_does_not_fail(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate, at, now = loaded_gate(), sample_crossing("before:rest=desk"), NOW
+
+    for answer in (None, Wait(Reason.GATE_CLOSED, "the desk is closed", now)):
+        monkeypatch.setattr(Raising, "answer", answer)
+        assert gate.check(at, now) is answer
