@@ -132,7 +132,7 @@ class _GuardedGate:
     def __init__(self, offer: Offer) -> None:
         self._gate: Gate = offer.load()
         self._origin = offer.origin
-        self._logged = ""
+        self._logged: dict[str, str] = {}  # by gate
 
     def check(self, at: AtGate, now: datetime) -> Wait | None:
         try:
@@ -141,12 +141,12 @@ class _GuardedGate:
             return self._failed(at, now, f"{type(fault).__name__}: {fault}", fault)
         if found is None or isinstance(found, Wait):
             return found
-        return self._failed(at, now, f"it answered {found!r}, which is no Wait")
+        return self._failed(at, now, f"it answered with a {type(found).__name__}, not with a Wait")
 
     def _failed(self, at: AtGate, now: datetime, what: str, fault: Exception | None = None) -> Wait:
         said = f"gate {at.gate} of {self._origin} failed: {shortened(what, _LONGEST)}"
-        if said != self._logged:  # it is asked in each decision
-            self._logged = said
+        if said != self._logged.get(f"{at.gate}"):  # it is asked in each decision
+            self._logged[f"{at.gate}"] = said
             log.error("%s", said, exc_info=fault)
         return Wait(Reason.GATE_FAILED, said, now + ASK_AGAIN)
 

@@ -170,7 +170,7 @@ def loaded_gate() -> Gate:
     ("answer", "words"),
     [
         (KeyError("ticket"), "failed: KeyError: 'ticket'"),
-        (True, "failed: it answered True, which is no Wait"),
+        (True, "failed: it answered with a bool, not with a Wait"),
         (ValueError("x" * 5_000), "characters more)"),
     ],
     ids=["raises", "no Wait", "long"],
@@ -181,16 +181,17 @@ def test_a_gate_of_a_package_that_fails_is_shut_and_says_so(
     monkeypatch.setattr(Raising, "answer", answer)
     gate, at, now = loaded_gate(), sample_crossing("before:rest=desk"), NOW
 
-    waits = [gate.check(at, now), gate.check(at, now)]
+    other = sample_crossing("after:rest=desk")
+    waits = [gate.check(each, now) for each in (at, other, at, other)]
 
-    assert waits[0] == waits[1]
+    assert waits[:2] == waits[2:]
     assert waits[0] is not None
     assert waits[0].reason is Reason.GATE_FAILED
     assert waits[0].message.startswith("gate before:rest=desk of ")
     assert words in waits[0].message
     assert len(waits[0].message) < 400
     assert waits[0].until == now + ASK_AGAIN
-    assert len(caplog.records) == 1, "it is logged when what it says changes"
+    assert len(caplog.records) == 2, "each gate is logged when what it says changes"
 
 
 def test_a_gate_of_a_package_answers_as_it_is_written_where_it_does_not_fail(
