@@ -80,7 +80,7 @@ class AddOnTemplates(Tracker):
         self._kept: dict[ConfigRef, _KeptTemplate] = {}
         self._missed: set[Kind] = set()
         self._refused: dict[str, tuple[str, RefusedWrite]] = {}  # by ManagedClusterAddOn: work, why
-        self._wanted: frozenset[Kind] = frozenset(self.kinds)
+        self.wanted = frozenset(self.kinds)
 
     # -- what happened -------------------------------------------------------------------------
 
@@ -116,8 +116,8 @@ class AddOnTemplates(Tracker):
         if before is None or after is None or before.references != after.references:
             self._refused.pop(key, None)
         wanted = self.kinds + (tuple(_RESOURCES) if self._installed else ())
-        if len(wanted) != len(self._wanted):
-            self._wanted = frozenset(wanted)
+        if len(wanted) != len(self.wanted):
+            self.wanted = frozenset(wanted)
         return (event.ref,)
 
     def _on_work(self, event: Event) -> Iterable[Ref]:
@@ -250,9 +250,6 @@ class AddOnTemplates(Tracker):
         return known.registries if known else ""
 
     # -- what the fleet asks -------------------------------------------------------------------
-
-    def wanted_kinds(self) -> frozenset[Kind]:
-        return self._wanted
 
     def missed(self, kind: Kind, why: str) -> Iterable[Ref]:
         if kind not in _RESOURCES:

@@ -48,7 +48,7 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
         self.known: dict[ConfigRef, Known] = {}
         self._mirror = Mirror()
         self._homes: dict[str, tuple[str, str]] = {}  # work key -> add-on, cluster
-        self._wanted: frozenset[Kind] = frozenset(self.kinds)
+        self.wanted = frozenset(self.kinds)
         self._configs: dict[Kind, set[ConfigRef]] = {}  # watched kind -> objects that exist
         self._missed: dict[Resource, str] = {}  # kinds that cannot be read -> why
 
@@ -65,7 +65,7 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
             return self._on_cluster(event)
         if kind is CLUSTER_MANAGEMENT_ADDON:
             return self._on_addon(event, now)
-        if kind in self._wanted or kind in self._configs or kind in SHARED:
+        if kind in self.wanted or kind in self._configs or kind in SHARED:
             return self._on_config(event)
         return ()
 
@@ -185,13 +185,10 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
                 for ref in workload.looked_up
                 if ref.resource.group not in NO_CONFIGURATIONS
             }
-        if wanted != self._wanted:
-            self._wanted = frozenset(wanted)
+        if wanted != self.wanted:
+            self.wanted = frozenset(wanted)
 
     # -- what the fleet asks -------------------------------------------------------------------
-
-    def wanted_kinds(self) -> frozenset[Kind]:
-        return self._wanted
 
     def missed(self, kind: Kind, why: str) -> Iterable[Ref]:
         resource = Resource(kind.group, kind.plural)

@@ -283,7 +283,8 @@ class Analyses:
         """Why an analysis that a workload asks for cannot be made; "" where all can."""
         return unmeasurable(workload, intents, self)
 
-    def wanted_kinds(self) -> frozenset[Kind]:
+    @property
+    def wanted(self) -> frozenset[Kind]:
         """The kinds of templates of another tool, while somebody names one that is none of ours. This is
         asked at every turn, so its cost depends on no number of workloads.
         """

@@ -96,8 +96,8 @@ class Fleet:
         self.measured = Analyses(policy.namespace, self.clusters, self._members)
         self.notifications = Notifications()
         self.trackers = tuple(make(self) for make in trackers)
-        planned = (kind for tracker in self.trackers for kind in tracker.planned)
-        self.records = Records(policy.namespace, dict.fromkeys((*WORKLOADS, *planned)))
+        self._planning = {kind: each for each in self.trackers for kind in each.planned}
+        self.records = Records(policy.namespace, dict.fromkeys((*WORKLOADS, *self._planning)))
         self.tracked = frozenset(kind for tracker in self.trackers for kind in tracker.kinds)
         self._asked: list[frozenset[Kind]] = []  # by each part, when it was last asked
         self._wanted: frozenset[Kind] = frozenset()  # what follows from it
@@ -145,7 +145,7 @@ class Fleet:
 
     def wanted_kinds(self) -> frozenset[Kind]:
         """Kinds to be watched besides `watched`; they come and go."""
-        asked = [self.measured.wanted_kinds(), *(each.wanted_kinds() for each in self.trackers)]
+        asked = [self.measured.wanted, *[each.wanted for each in self.trackers]]
         if asked != self._asked:  # hardly ever, and this is asked at every turn
             self._asked, self._wanted = asked, self.inventory.kinds.union(*asked)
         return self._wanted
@@ -240,17 +240,16 @@ class Fleet:
 
     def rollout(self, workload: Ref) -> Workload[PlacementShare] | None:
         """A workload of any kind as it was last planned; None where it is not known."""
-        for tracker in self.trackers:
-            if workload.kind in tracker.planned:
-                return tracker.workload(workload.key)
-        return None
+        tracker = self._planning.get(workload.kind)
+        return tracker.workload(workload.key) if tracker is not None else None
 
     def _members(self, workload: Ref) -> Collection[str]:
         return known.members if (known := self.rollout(workload)) is not None else ()
 
     def is_done(self, workload: Ref) -> bool:
         """Whether a workload of any kind says, of what it is now, that it is rolled out."""
-        return any(t.is_done(workload) for t in self.trackers if workload.kind in t.planned)
+        tracker = self._planning.get(workload.kind)
+        return tracker is not None and tracker.is_done(workload)
 
     def approvals(self, workload: Ref, namespace: str) -> tuple[Approval, ...]:
         return self._consents.approvals(workload, namespace)
@@ -334,9 +333,8 @@ class Fleet:
 
     def refresh(self, ref: Ref, now: datetime) -> None:
         """Bring a workload up to date with what it refers to and with the time, before it is planned."""
-        for tracker in self.trackers:
-            if ref.kind in tracker.planned:
-                tracker.refresh(ref.key, now)
+        if (tracker := self._planning.get(ref.kind)) is not None:
+            tracker.refresh(ref.key, now)
 
     def take(self, facts: Iterable[Fact], now: datetime) -> None:
         """Remember what a plan found out that is carried out now."""

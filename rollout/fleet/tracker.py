@@ -19,8 +19,6 @@ from rollout.rollouts.share import PlacementShare, Surroundings
 from rollout.rollouts.workload import Workload
 from rollout.strategies.base import Closed
 
-_NO_KINDS: frozenset[Kind] = frozenset()
-
 
 class Around(Surroundings, Protocol):
     """The fleet around a tracker: what it may ask of it."""
@@ -53,6 +51,8 @@ class Tracker(ABC):
     """The kinds whose planners read this."""
     kinds: tuple[Kind, ...]
     """The kinds that its workloads consist of; always among the wanted ones."""
+    wanted: frozenset[Kind] = frozenset()
+    """Kinds to be watched now besides those of the fleet. It is asked for at every turn."""
 
     def __init__(self, fleet: Around) -> None:
         self._fleet = fleet
@@ -60,10 +60,6 @@ class Tracker(ABC):
     @abstractmethod
     def take(self, event: Event, now: datetime) -> Iterable[Ref]:
         """Take in an event of any kind; what is planned anew for it."""
-
-    def wanted_kinds(self) -> frozenset[Kind]:
-        """Kinds to be watched besides those of the fleet. The same value as long as none changes."""
-        return _NO_KINDS
 
     def missed(self, kind: Kind, why: str) -> Iterable[Ref]:
         """A wanted kind cannot be read, and why; "" once it can again. What is planned anew for it."""

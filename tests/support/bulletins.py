@@ -214,9 +214,7 @@ class Bulletins(WorkloadTracker[BulletinWorkload]):
 
     planned = (BULLETIN,)
     kinds = (BULLETIN, NOTICE)
-
-    def wanted_kinds(self) -> frozenset[Kind]:
-        return frozenset(self.kinds)
+    wanted = frozenset(kinds)
 
     def take(self, event: Event, now: datetime) -> Iterable[Ref]:
         obj = None if event.change is Change.DELETED else event.obj

@@ -30,22 +30,22 @@ def template(known: Analyses, key: str, change: Change = Change.MODIFIED) -> set
 
 
 def test_templates_of_another_tool_are_wanted_while_a_name_is_none_of_ours(known: Analyses) -> None:
-    assert not known.wanted_kinds()
+    assert not known.wanted
     named(known, "apps/web", "slo", "smoke")
     named(known, "apps/api", "slo")
     template(known, "apps/slo")
-    assert known.wanted_kinds() == TEMPLATES_OF_OTHERS
+    assert known.wanted == TEMPLATES_OF_OTHERS
     template(known, "other/smoke")
-    assert known.wanted_kinds() == TEMPLATES_OF_OTHERS
+    assert known.wanted == TEMPLATES_OF_OTHERS
 
     template(known, "apps/smoke")
-    assert not known.wanted_kinds()
+    assert not known.wanted
     template(known, "apps/slo", Change.DELETED)
-    assert known.wanted_kinds() == TEMPLATES_OF_OTHERS
+    assert known.wanted == TEMPLATES_OF_OTHERS
     named(known, "apps/web", "smoke")
-    assert known.wanted_kinds() == TEMPLATES_OF_OTHERS, "apps/api still names it"
+    assert known.wanted == TEMPLATES_OF_OTHERS, "apps/api still names it"
     named(known, "apps/api")
-    assert not known.wanted_kinds()
+    assert not known.wanted
 
 
 def test_a_template_is_news_for_the_workloads_that_name_it_now(known: Analyses) -> None:
@@ -65,5 +65,5 @@ def test_which_kinds_are_wanted_costs_the_same_however_many_workloads_there_are(
         named(known, f"apps/w{number}", "slo")
     start = perf_counter()
     for _ in range(1_000):  # as often as there are turns
-        known.wanted_kinds()
+        assert not known.wanted
     assert perf_counter() - start < 1
