@@ -8,28 +8,23 @@ twice is an error that names both offers. Nothing is loaded before it is asked f
 import logging
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from rollout.errors import PluginError
 from rollout.model.waits import Reason, Wait
-from rollout.model.wording import shortened
 from rollout.placement.framework import Filter, Prioritizer
 from rollout.placement.prioritizers import BUILTINS, Factory
 from rollout.placement.scheduler import DEFAULT_FILTERS, Plugins
-from rollout.strategies.gates import GATES, AtGate, Gate
+from rollout.strategies.gates import GATES, AtGate, Gate, flaw_of
 
 log = logging.getLogger(__name__)
 
 FILTERS = "rollout.filters"
 PRIORITIZERS = "rollout.prioritizers"
 GATE_KINDS = "rollout.gates"
-ASK_AGAIN = timedelta(minutes=1)
-"""How long after a gate of a package failed: the cause may be gone by then."""
-_LONGEST = 300
-"""Characters of what a gate raised or answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,28 +122,32 @@ def _prioritizers(entries: Iterable[EntryPoint] | None) -> Mapping[str, Factory]
 
 
 class _GuardedGate:
-    """A gate of a package. If it fails, it is shut, and its workload says why."""
+    """A gate of a package. If it fails, it is shut, and its workload says so.
+
+    What it raises stands in the log alone: a text that differs each time would be written each time.
+    """
 
     def __init__(self, offer: Offer) -> None:
         self._gate: Gate = offer.load()
         self._origin = offer.origin
-        self._logged: dict[str, str] = {}  # by gate
+        self._failing: set[str] = set()
 
     def check(self, at: AtGate, now: datetime) -> Wait | None:
+        found, fault = None, None
         try:
-            found: object = self._gate.check(at, now)
-        except Exception as fault:  # noqa: BLE001  (nobody knows what a package raises)
-            return self._failed(at, now, f"{type(fault).__name__}: {fault}", fault)
-        if found is None or isinstance(found, Wait):
+            found = self._gate.check(at, now)
+            flaw = flaw_of(found)
+        except Exception as raised:  # noqa: BLE001  (nobody knows what a package raises)
+            flaw, fault = f"it raises {type(raised).__name__}", raised
+        gate = f"{at.gate}"
+        if not flaw:
+            self._failing.discard(gate)
             return found
-        return self._failed(at, now, f"it answered with a {type(found).__name__}, not with a Wait")
-
-    def _failed(self, at: AtGate, now: datetime, what: str, fault: Exception | None = None) -> Wait:
-        said = f"gate {at.gate} of {self._origin} failed: {shortened(what, _LONGEST)}"
-        if said != self._logged.get(f"{at.gate}"):  # it is asked in each decision
-            self._logged[f"{at.gate}"] = said
-            log.error("%s", said, exc_info=fault)
-        return Wait(Reason.GATE_FAILED, said, now + ASK_AGAIN)
+        said = f"gate {gate} of {self._origin} fails: {flaw}"
+        if gate not in self._failing:  # it is asked in each decision
+            self._failing.add(gate)
+            log.info("%s", said, exc_info=fault)
+        return Wait(Reason.GATE_FAILED, said)
 
 
 class _Once:

@@ -5,7 +5,9 @@ Docstrings are read from the source, when somebody asks: a controller that start
 
 import ast
 import inspect
+import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 
 from rollout.model.kinds import WORKLOADS
@@ -282,17 +284,30 @@ def description(path: tuple[str, ...]) -> str:
 
 
 def field_docstrings(model: type) -> dict[str, str]:
-    """What stands below the fields of a class and of those that it is derived from: by attribute."""
+    """What stands below the fields of a class and of those that it is derived from: by attribute.
+
+    It is empty where a package is installed without its sources.
+    """
     found: dict[str, str] = {}
     for each in reversed(model.__mro__):
         if each.__module__.startswith("rollout."):
-            found.update(_below_fields(each))
+            found.update(_docstrings_in(each.__module__).get(each.__name__, {}))
     return found
 
 
-def _below_fields(model: type) -> Iterator[tuple[str, str]]:
-    [written] = ast.parse(inspect.getsource(model)).body
-    for field, below in pairwise(getattr(written, "body", ())):
+@cache
+def _docstrings_in(module: str) -> dict[str, dict[str, str]]:
+    """Those of each class of a module."""
+    try:
+        source = inspect.getsource(sys.modules[module])
+    except OSError:
+        return {}
+    classes = (each for each in ast.parse(source).body if isinstance(each, ast.ClassDef))
+    return {each.name: dict(_below_fields(each)) for each in classes}
+
+
+def _below_fields(written: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, below in pairwise(written.body):
         match field, below:
             case (
                 ast.AnnAssign(target=ast.Name(id=name)),

@@ -249,8 +249,8 @@ class Reason(StrEnum):
         "GateFailed",
         Scope.STAGE,
         Grade.PERSON,
-        "the package that offers the gate is mended, or the gate is taken out of annotation "
-        f"{names.GATES}",
+        "the package of the gate is mended and the controller started again (its log says what the gate "
+        f"raised), or the gate is taken out of annotation {names.GATES}",
     )
     GATE_CLOSED = _row("GateClosed", Scope.STAGE, Grade.WAITING)
     """For gates of plugins, which have no word of their own: the message says why."""

@@ -21,7 +21,7 @@ from rollout.model.approvals import (
     refusal,
 )
 from rollout.model.kinds import Ref
-from rollout.model.waits import Reason, Wait
+from rollout.model.waits import Reason, Scope, Wait
 from rollout.strategies.base import Checkpoint, Selection, Stage, Staging
 
 
@@ -107,6 +107,24 @@ class Analysed:
         if verdict.phase is AnalysisPhase.ERROR:
             return Wait(Reason.METRIC_UNREACHABLE, f"{what} cannot be measured, {verdict}")
         return Wait(Reason.ANALYSIS_INCONCLUSIVE, f"{what} is inconclusive, {verdict}")
+
+
+def flaw_of(answer: object) -> str:
+    """What is wrong with the answer of a gate that somebody else wrote; "" where nothing is."""
+    if answer is None:
+        return ""
+    if not isinstance(answer, Wait):
+        return f"it answers with a {type(answer).__name__}, not with a Wait"
+    reason: object = answer.reason
+    if not isinstance(reason, Reason) or reason.scope is not Scope.STAGE:
+        return f"it waits for {reason}, which is no reason of a stage"
+    message: object = answer.message
+    if not isinstance(message, str) or not message:
+        return "it is shut without a message"
+    until: object = answer.until
+    if until is not None and not (isinstance(until, datetime) and until.tzinfo is not None):
+        return "it is shut until what is no instant with a time zone"
+    return ""
 
 
 GATES: Mapping[str, Gate] = {APPROVAL_GATE: Approved(), ANALYSIS_GATE: Analysed()}

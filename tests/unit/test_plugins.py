@@ -1,3 +1,4 @@
+import logging
 from datetime import datetime
 from importlib import import_module
 from importlib.metadata import EntryPoint
@@ -19,7 +20,7 @@ from rollout.placement.prioritizers import (
     ResourceAllocatable,
     Steady,
 )
-from rollout.plugins import ASK_AGAIN, FILTERS, GATE_KINDS, PRIORITIZERS, gates, plugins
+from rollout.plugins import FILTERS, GATE_KINDS, PRIORITIZERS, gates, plugins
 from rollout.strategies.gates import GATES, AtGate, Gate
 from rollout.testing import NOW, check_filter, check_gate, check_prioritizer, sample_crossing
 
@@ -151,10 +152,10 @@ def test_gates_of_packages_stand_beside_the_built_in_one() -> None:
         gates([entry("broken", "no.such.module:X", GATE_KINDS)])
 
 
-class Raising:
-    """A gate that fails until it is mended."""
+class Desk:
+    """A gate of a package that answers, or raises, as a test says."""
 
-    answer: ClassVar[object] = KeyError("ticket")
+    answer: ClassVar[object] = None
 
     def check(self, at: AtGate, now: datetime) -> object:
         if isinstance(self.answer, Exception):
@@ -162,24 +163,50 @@ class Raising:
         return self.answer
 
 
-def loaded_gate() -> Gate:
-    return gates([entry("desk", f"{__name__}:Raising", GATE_KINDS)])["desk"]
+class UnreadableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (KeyError("ticket"), "failed: KeyError: 'ticket'"),
-        (True, "failed: it answered with a bool, not with a Wait"),
-        (ValueError("x" * 5_000), "characters more)"),
-    ],
-    ids=["raises", "no Wait", "long"],
-)
+class Disguised:
+    @property
+    def __class__(self) -> type:
+        raise RuntimeError("no class")
+
+    @__class__.setter
+    def __class__(self, _: type) -> None: ...
+
+
+def desk() -> Gate:
+    return gates([entry("desk", f"{__name__}:Desk", GATE_KINDS)])["desk"]
+
+
+def forged(reason: object, message: object, until: object = None) -> Wait:
+    return Wait(reason, message, until)  # type: ignore[arg-type]  # as an untyped package may
+
+
+CLOSED = Reason.GATE_CLOSED
+FLAWS: dict[str, tuple[object, str]] = {
+    "raises": (KeyError("ticket 7"), "it raises KeyError"),
+    "raises what has no text": (UnreadableError(), "it raises UnreadableError"),
+    "has no class": (Disguised(), "it raises RuntimeError"),
+    "is no Wait": (True, "it answers with a bool, not with a Wait"),
+    "has another reason": (Wait(Reason.HELD, "wait"), "Held, which is no reason of a stage"),
+    "has a word": (forged(CLOSED.value, "wait"), "GateClosed, which is no reason of a stage"),
+    "has no message": (Wait(CLOSED), "it is shut without a message"),
+    "has a number": (forged(CLOSED, 5), "it is shut without a message"),
+    "is in no time zone": (Wait(CLOSED, "wait", NOW.replace(tzinfo=None)), "with a time zone"),
+    "is at no instant": (forged(CLOSED, "wait", "soon"), "with a time zone"),
+}
+
+
+@pytest.mark.parametrize(("answer", "words"), FLAWS.values(), ids=FLAWS.keys())
 def test_a_gate_of_a_package_that_fails_is_shut_and_says_so(
     answer: object, words: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(Raising, "answer", answer)
-    gate, at, now = loaded_gate(), sample_crossing("before:rest=desk"), NOW
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(Desk, "answer", answer)
+    gate, at, now = desk(), sample_crossing("before:rest=desk"), NOW
 
     other = sample_crossing("after:rest=desk")
     waits = [gate.check(each, now) for each in (at, other, at, other)]
@@ -188,17 +215,31 @@ def test_a_gate_of_a_package_that_fails_is_shut_and_says_so(
     assert waits[0] is not None
     assert waits[0].reason is Reason.GATE_FAILED
     assert waits[0].message.startswith("gate before:rest=desk of ")
-    assert words in waits[0].message
-    assert len(waits[0].message) < 400
-    assert waits[0].until == now + ASK_AGAIN
-    assert len(caplog.records) == 2, "each gate is logged when what it says changes"
+    assert waits[0].message.endswith(words)
+    assert waits[0].until is None, "a gate is pure: it is asked again where something happens"
+    assert len(caplog.records) == 2, "each gate is logged once, until it answers again"
+
+
+def test_what_a_gate_raises_stands_in_the_log_alone(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    gate, at = desk(), sample_crossing("before:rest=desk")
+
+    said = set()
+    for request in range(3):
+        monkeypatch.setattr(Desk, "answer", LookupError(f"request {request} failed"))
+        said.add(gate.check(at, NOW))
+
+    assert len(said) == 1, "else it would be written again each time"
+    assert "request 0 failed" in caplog.text
 
 
 def test_a_gate_of_a_package_answers_as_it_is_written_where_it_does_not_fail(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    gate, at, now = loaded_gate(), sample_crossing("before:rest=desk"), NOW
+    gate, at = desk(), sample_crossing("before:rest=desk")
 
-    for answer in (None, Wait(Reason.GATE_CLOSED, "the desk is closed", now)):
-        monkeypatch.setattr(Raising, "answer", answer)
-        assert gate.check(at, now) is answer
+    for answer in (None, Wait(CLOSED, "the desk is closed", NOW)):
+        monkeypatch.setattr(Desk, "answer", answer)
+        assert gate.check(at, NOW) is answer

@@ -1,12 +1,15 @@
 """What `kubectl explain` says of every field of every kind."""
 
+import sys
 from collections.abc import Iterator
+from types import ModuleType
 
 import pytest
 
 from rollout.api.crds import schema_of
-from rollout.api.descriptions import DESCRIPTIONS, description
+from rollout.api.descriptions import DESCRIPTIONS, description, field_docstrings
 from rollout.api.models import MODELS
+from rollout.api.replicaset import FailureStrategyShape
 from rollout.model.kinds import KINDS, REPLICA_SET, Obj
 
 
@@ -49,3 +52,28 @@ def test_the_limit_of_a_rollout_is_explained() -> None:
     said = strategy["progressive"]["properties"]["maxConcurrency"]["description"]
 
     assert said.startswith("How many clusters outside the mandatory groups are in flight at once")
+
+
+class Written:
+    """A model of two fields."""
+
+    __module__ = "rollout.of_a_test"
+    count: int
+    """How many."""
+
+
+def test_where_a_package_is_installed_without_sources_fields_have_no_docstrings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = ModuleType(Written.__module__)
+    module.__file__ = "of_a_test.pyc"
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    assert field_docstrings(Written) == {}
+
+
+def test_a_field_is_described_by_the_docstring_of_the_class_that_has_it() -> None:
+    class Derived(FailureStrategyShape):
+        """A class of a test, which says nothing of its fields."""
+
+    assert field_docstrings(Derived)["failure_strategy"].startswith("Proposed by OCM: AbortAll")
