@@ -116,14 +116,16 @@ def flaw_of(answer: object) -> str:
     if not isinstance(answer, Wait):
         return f"it answers with a {type(answer).__name__}, not with a Wait"
     reason: object = answer.reason
-    if not isinstance(reason, Reason) or reason.scope is not Scope.STAGE:
-        return f"it waits for {reason}, which is no reason of a stage"
+    if not isinstance(reason, Reason):
+        return f"its reason is a {type(reason).__name__}, not a Reason"
+    if reason.scope is not Scope.STAGE:
+        return f"its reason is {reason}, which does not concern a stage"
     message: object = answer.message
     if not isinstance(message, str) or not message:
         return "it is shut without a message"
     until: object = answer.until
     if until is not None and not (isinstance(until, datetime) and until.tzinfo is not None):
-        return "it is shut until what is no instant with a time zone"
+        return "its until is no instant with a time zone"
     return ""
 
 

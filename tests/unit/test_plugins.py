@@ -191,8 +191,11 @@ FLAWS: dict[str, tuple[object, str]] = {
     "raises what has no text": (UnreadableError(), "it raises UnreadableError"),
     "has no class": (Disguised(), "it raises RuntimeError"),
     "is no Wait": (True, "it answers with a bool, not with a Wait"),
-    "has another reason": (Wait(Reason.HELD, "wait"), "Held, which is no reason of a stage"),
-    "has a word": (forged(CLOSED.value, "wait"), "GateClosed, which is no reason of a stage"),
+    "has another reason": (
+        Wait(Reason.HELD, "wait"),
+        "its reason is Held, which does not concern a stage",
+    ),
+    "has a word": (forged(CLOSED.value, "wait"), "its reason is a str, not a Reason"),
     "has no message": (Wait(CLOSED), "it is shut without a message"),
     "has a number": (forged(CLOSED, 5), "it is shut without a message"),
     "is in no time zone": (Wait(CLOSED, "wait", NOW.replace(tzinfo=None)), "with a time zone"),
