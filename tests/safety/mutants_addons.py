@@ -166,8 +166,8 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             "a kind that is wanted again is not read",
             (
                 "fleet.addons",
-                "            self._wanted = frozenset(wanted)\n",
-                "            for kind in self._wanted - wanted:\n                self.forget(kind)\n            self._wanted = frozenset(wanted)\n",
+                "            self.wanted = frozenset(wanted)\n",
+                "            for kind in self.wanted - wanted:\n                self.forget(kind)\n            self.wanted = frozenset(wanted)\n",
             ),
             focus="own",
         ),
