@@ -104,6 +104,7 @@ def test_a_gate_that_fails_is_shut_says_so_and_is_asked_again_when_something_hap
     assert (told.reason, told.state().code) == ("GateFailed", Code.PERSON)
     assert "gate before:rest=broken of " in told.message
     assert "it raises LookupError" in told.message
+    assert [each.warning for each in told.notes if each.reason == "GateFailed"] == [True]
     assert "c02" not in told.touched()
 
     told.add(make.cluster("c98", {make.GROUP: "canary", "zone": NOWHERE}))

@@ -16,6 +16,7 @@ EVENTS = {
     "StagePassed": "A stage has passed; the next one begins.",
     "GateOpened": "A gate is open for this revision.",
     "ApprovalNeeded": "The rollout stands at a gate and waits for an Approval.",
+    "GateFailed": "A gate of a package is shut, since it raised an error or gave a wrong answer.",
     "ClusterFailed": "Clusters have failed. The message names clusters, manifests and causes.",
     "RollbackStarted": "The revision is being rolled back. The message names clusters that have failed by then.",
     "RollbackCompleted": "The revision has been rolled back, and is barred.",

@@ -55,7 +55,7 @@ def test_the_limit_of_a_rollout_is_explained() -> None:
 
 
 class Written:
-    """A model of two fields."""
+    """A model, whose module has no source."""
 
     __module__ = "rollout.of_a_test"
     count: int
