@@ -14,9 +14,9 @@ _JOB = "batch/v1"
 
 def cluster_job(ref: Ref, obj: Obj) -> ClusterJob | None:
     """What a ManifestWork says of the Job of an analysis; None where it is another kind of work."""
-    run_uid = text(mapping(mapping(obj.get("metadata")).get("labels")).get(names.ANALYSIS_RUN))
+    run_uid = text(mapping(obj["metadata"].get("labels")).get(names.ANALYSIS_RUN))
     if not run_uid:
-        return None
+        return None  # nearly all works are of no analysis
     work = decode_work(obj)
     annotations = mapping(obj["metadata"].get("annotations"))
     return ClusterJob(

@@ -240,16 +240,14 @@ class Fleet:
 
     def rollout(self, workload: Ref) -> Workload[PlacementShare] | None:
         """A workload of any kind as it was last planned; None where it is not known."""
-        tracker = self._planning.get(workload.kind)
-        return tracker.workload(workload.key) if tracker is not None else None
+        return each.workload(workload.key) if (each := self._planning.get(workload.kind)) else None
 
     def _members(self, workload: Ref) -> Collection[str]:
         return known.members if (known := self.rollout(workload)) is not None else ()
 
     def is_done(self, workload: Ref) -> bool:
         """Whether a workload of any kind says, of what it is now, that it is rolled out."""
-        tracker = self._planning.get(workload.kind)
-        return tracker is not None and tracker.is_done(workload)
+        return each.is_done(workload) if (each := self._planning.get(workload.kind)) else False
 
     def approvals(self, workload: Ref, namespace: str) -> tuple[Approval, ...]:
         return self._consents.approvals(workload, namespace)
@@ -348,8 +346,8 @@ class Fleet:
 
     def attempted(self, write: Write, now: datetime, owner: Ref | None = None) -> None:
         """The write, which was planned for ``owner``, is about to go out."""
-        for tracker in self.trackers:
-            tracker.told(write, now)
+        if (tracker := self._planning.get(write.ref.kind)) is not None:
+            tracker.written(write, now)
         workload = self.rollout(owner) if owner is not None else None
         if isinstance(write, Create | Patch) and workload is not None:
             workload.sends_page(write)
@@ -380,13 +378,21 @@ class Fleet:
 
     def landed(self, write: Write, now: datetime) -> None:
         """The write was accepted."""
-        for tracker in self.trackers:
-            tracker.told(write, now)
-            if isinstance(write, Delete):
-                tracker.deleted(write, now)
+        if (tracker := self._planning.get(write.ref.kind)) is not None:
+            tracker.written(write, now)
+        if isinstance(write, Delete):
+            for each in self.trackers:
+                each.deleted(write, now)
         touch, live = self._touched(write)
         if live is not None and touch is not None:
             live.landed(touch.cluster)
+
+    def unanswered(self, write: Write, now: datetime) -> None:
+        """Nobody knows whether the write was made: for the removal brake it counts all the same."""
+        if not isinstance(write, Delete) or write.removed_from is None:
+            return
+        if (workload := self.rollout(write.removed_from)) is not None:
+            workload.note_removal(write.cluster, self.policy.brake_window, now, is_gone=False)
 
     def _touched(self, write: Write) -> tuple[Touch | None, LiveRollout | None]:
         touch = touch_of(write)

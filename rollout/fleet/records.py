@@ -67,6 +67,7 @@ class Records:
         self._occupied: dict[Ref, Occupant] = {}  # a name of a revision -> what is none there
         self._checked: dict[Ref, _ContentCheck] = {}  # of rendered contents
         self._edited: dict[Ref, Revision] = {}  # what somebody changed, as it was before
+        self._sound: dict[tuple[Ref, str], dict[str, Revision]] = {}  # what `revisions` found last
 
     def take_page(self, event: Event) -> Page | None:
         """Take in a RolloutRecord; None where it does not have the name of a page."""
@@ -115,6 +116,7 @@ class Records:
         A revision that somebody changed (its number too) is remembered as it was until it is restored.
         """
         ref = event.ref
+        self._sound.clear()
         before, known = self._owners.pop(ref, None), self._edited.get(ref)
         if before is not None:
             known = self._revisions[before][ref]
@@ -137,6 +139,7 @@ class Records:
     def forget_edited(self, workload: Ref) -> None:
         """The workload is gone: nothing of it is put back."""
         self._edited = {r: each for r, each in self._edited.items() if each.owner != workload}
+        self._sound.clear()
 
     def owner_of(self, revision: Ref) -> Ref | None:
         """The workload of a RolloutRevision; None where it is not known."""
@@ -146,6 +149,12 @@ class Records:
         """The templates of this very workload, by content. Those that somebody has altered are as they were
         before, or left out where nobody here knows that.
         """
+        found = self._sound.get((workload, uid))
+        if found is None:
+            found = self._sound[workload, uid] = self._sound_ones(workload, uid)
+        return found
+
+    def _sound_ones(self, workload: Ref, uid: str) -> dict[str, Revision]:
         known = self._revisions.get(workload, {})
         if self._edited:
             edited = {ref: each for ref, each in self._edited.items() if each.owner == workload}
@@ -154,13 +163,14 @@ class Records:
         return {
             each.content: each
             for ref, each in known.items()
-            if each.owner_uid == uid and self._is_sound(ref, each, mine.get(each.base))
+            if each.owner_uid == uid
+            and (not each.base or self._is_sound(ref, each, mine.get(each.base)))
         }
 
     def edited(self, workload: Ref, uid: str) -> list[Revision]:
         """Those of `revisions` that somebody changed, as they were before: to be put back."""
-        if not any(each.owner == workload for each in self._edited.values()):
-            return []
+        if not self._edited:
+            return []  # as nearly always
         kept = self.revisions(workload, uid)
         return [each for _, each in sorted(kept.items()) if each in self._edited.values()]
 
@@ -248,4 +258,4 @@ def is_other(book: RecordBook, page: Page, event: Event) -> bool:
         book.left_behind(page.number, uid_of(event.obj), writer_of(event.obj))
         return True
     data = event.obj.get("data") or {}
-    return book.seen(page.number, data, event.version, writer_of(event.obj))
+    return book.seen(page.number, data, event.version, lambda: writer_of(event.obj))

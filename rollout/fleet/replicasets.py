@@ -74,8 +74,8 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
                 return is_current and bool(condition.get("status") == "True")
         return False
 
-    def told(self, write: Write, now: datetime) -> None:
-        if isinstance(write, PatchStatus) and write.ref.kind is REPLICA_SET:
+    def written(self, write: Write, now: datetime) -> None:
+        if isinstance(write, PatchStatus):
             workload = self._workloads.get(write.ref.key)
             if workload is not None:
                 workload.told_at = now
@@ -221,26 +221,24 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
     def _on_replicaset(self, event: Event, now: datetime) -> Iterable[Ref]:
         workload = self._workload(event.ref.key)
         before = workload.replicaset
-        for ref in before.refs if before else ():
-            placement = f"{event.ref.namespace}/{ref.name}"
-            drop(self._followers, placement, event.ref.key)
         if event.change is Change.DELETED:
             if before is not None:
                 self._writers.pop(work_name(before.key), None)
             workload.replicaset = None
+            self._refer(event.ref, before, None)
             self._fleet.records.forget_edited(event.ref)
-            runs = self.measured.follow(event.ref, "", NO_INTENTS)
+            gone = self.measured.follow(event.ref, "", NO_INTENTS)
             self._end_rollouts(workload, now)
             self._forget_gone(workload)
-            return {event.ref} | runs
+            return {event.ref} | gone
         replicaset = decode(REPLICA_SET, event.obj, before)
         assert isinstance(replicaset, ReplicaSet)
-        for ref in replicaset.refs:
-            self._followers.setdefault(f"{event.ref.namespace}/{ref.name}", set()).add(
-                event.ref.key
-            )
         workload.replicaset = replicaset
-        runs = self.measured.follow(event.ref, replicaset.uid, replicaset.intents)
+        runs: set[Ref] = set()
+        if before is None or before.uid != replicaset.uid or before.refs is not replicaset.refs:
+            self._refer(event.ref, before, replicaset)
+        if before is None or before.uid != replicaset.uid or before.intents != replicaset.intents:
+            runs = self.measured.follow(event.ref, replicaset.uid, replicaset.intents)
         if before is None:
             self._claim(replicaset, now)
         if before is not None and before.uid != replicaset.uid:  # its end was never heard of
@@ -250,6 +248,13 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
         elif before.annotations != replicaset.annotations:
             workload.restated = True
         return {event.ref} | runs
+
+    def _refer(self, workload: Ref, before: ReplicaSet | None, after: ReplicaSet | None) -> None:
+        """Note which placements it refers to from now on."""
+        for ref in before.refs if before is not None else ():
+            drop(self._followers, f"{workload.namespace}/{ref.name}", workload.key)
+        for ref in after.refs if after is not None else ():
+            self._followers.setdefault(f"{workload.namespace}/{ref.name}", set()).add(workload.key)
 
 
 def _asks(replicaset: ReplicaSet) -> tuple[object, ...]:

@@ -96,8 +96,8 @@ class Tracker(ABC):
         """Something that the terms of these workloads (None: of all) depend on has changed."""
         return
 
-    def told(self, write: Write, now: datetime) -> None:
-        """The write is about to go out, or has landed."""
+    def written(self, write: Write, now: datetime) -> None:
+        """A write of an object that is planned here is about to go out, or has landed."""
         return
 
     def workloads(self) -> list[Ref]:

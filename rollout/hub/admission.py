@@ -3,7 +3,7 @@
 from rollout.api.defaults import with_defaults
 from rollout.api.validation import validate
 from rollout.errors import Invalid
-from rollout.model.kinds import MANIFEST_WORK, Kind, Obj, Ref
+from rollout.model.kinds import MANIFEST_WORK, ROLLOUT_RECORD, Kind, Obj, Ref
 from rollout.model.problems import joined
 
 _OUTSIDE_SPEC = frozenset({"metadata", "status"})
@@ -13,11 +13,12 @@ def admit(ref: Ref, new: Obj, old: Obj | None) -> Obj:
     """The object to store: with the defaults of its kind, every field checked.
 
     A write that changes nothing but metadata and status is not looked into again: the hub checks
-    metadata itself, and agents write statuses by the thousand.
+    metadata itself, and agents write statuses by the thousand. Nor is one that changes only texts on a
+    page of a record: a rollout writes one at every pass.
 
     Raises: Invalid, with every bad field.
     """
-    if old is not None and _same_outside(new, old):
+    if old is not None and (_same_outside(new, old) or _is_next_page(ref, new, old)):
         return new
     spec = new.get("spec")
     known = _ADMITTED.get(id(spec))
@@ -43,6 +44,15 @@ _ADMITTED: dict[int, tuple[object, Kind, object]] = {}
 
 Each entry holds the spec, so that its id cannot come to mean another one.
 """
+
+
+def _is_next_page(ref: Ref, new: Obj, old: Obj) -> bool:
+    """Whether it is a page of a record that differs from the last one in its texts alone."""
+    if ref.kind is not ROLLOUT_RECORD or new.get("metadata") is not old["metadata"]:
+        return False
+    data = new.get("data")
+    are_texts = isinstance(data, dict) and all(isinstance(each, str) for each in data.values())
+    return are_texts and _same_outside({**new, "data": old.get("data")}, old)
 
 
 def _same_outside(new: Obj, old: Obj) -> bool:

@@ -85,6 +85,11 @@ class Feed:
         for watcher in self._watchers.get(event.ref.kind, ()):
             self._queue.append((watcher, event))
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether something is in line."""
+        return bool(self._queue)
+
     def drain(self) -> None:
         """Tell everything that is in line. From inside a callback this does nothing: it is being done.
 

@@ -54,7 +54,8 @@ class MemoryHub(EmbeddedVerbs):
         """Begin a batch. Returns: the state to go back to; None inside another batch."""
         if self._in_batch:
             return None
-        self._publish()  # whatever an interrupt kept from being told
+        if self._objects.mark() or self._feed.is_behind:  # an interrupt kept it from being told
+            self._publish()
         self._in_batch = True
         return dict(self._state)
 

@@ -4,7 +4,7 @@ What is about to be written to a cluster is kept before it is written, so that i
 given back; what no cluster has, is to have, or would get back goes; what somebody changed is put back.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from rollout.model.kinds import Ref
@@ -98,11 +98,13 @@ def outdated(
 
 def way_cleared(
     workload: Ref,
-    wanted: Iterable[str],
-    edited: Iterable[Revision],
+    wanted: Collection[str],
+    edited: Collection[Revision],
     occupant: Callable[[Ref, Ref], Occupant | None],
 ) -> tuple[list[Write], list[Note]]:
     """Deletes what is in the way of the revisions that are written now, and tells it (S18)."""
+    if not wanted and not edited:
+        return [], []  # as nearly always
     writes: list[Write] = []
     notes: list[Note] = []
     changed = dict.fromkeys(each.content for each in edited)

@@ -3,7 +3,7 @@
 Never one per cluster and pass: clusters that fail together are told together.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from rollout.model import names
 from rollout.model.analyses import AnalysisPhase
@@ -142,11 +142,13 @@ def repair_notes(ref: Ref, edited: Iterable[Mapping[str, str]]) -> tuple[Note, .
 
 
 def cleared_notes(
-    ref: Ref, cleared: Iterable[Delete], edited: Iterable[Mapping[str, str]]
+    ref: Ref, cleared: Collection[Delete], edited: Iterable[Mapping[str, str]]
 ) -> list[Note]:
     """Notes on what has the name of a record page and is none, where it makes way (S18). Of pages that
     were ``edited`` see `repair_notes`.
     """
+    if not cleared:
+        return []
     told = {page for pages in edited for page in pages}
     text = "RolloutRecord {} was not a page of this workload; it is deleted and written anew"
     return [
@@ -372,7 +374,9 @@ def retreat_notes(ref: Ref, decided: Mapping[str, Decided]) -> list[Note]:
     """
     found: list[Note] = []
     for placement, each in decided.items():
-        going = sorted(cluster for cluster, _ in each.retreat.touch) if each.retreat else ()
+        if each.retreat is None:
+            continue
+        going = sorted(cluster for cluster, _ in each.retreat.touch)
         judged = [(cluster, each.judged.get(cluster)) for cluster in going]
         failed = [
             Settled(cluster, Verdict.FAILED, how.reason)

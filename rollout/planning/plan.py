@@ -20,6 +20,8 @@ V_contra = TypeVar("V_contra", contravariant=True)
 
 Write = Create | Patch | PatchStatus | Delete | RemoveFinalizer | Measure | Deliver
 
+_TOUCHING = (Create, Patch, PatchStatus)
+
 
 def holds_up_nothing(write: Write) -> bool:
     """Whether nothing else depends on the write: it is about one cluster only, or tells people something."""
@@ -30,7 +32,7 @@ def holds_up_nothing(write: Write) -> bool:
 
 def touch_of(write: Write) -> Touch | None:
     """What the write brings to a cluster; None where it is about no cluster."""
-    return write.touch if isinstance(write, Create | Patch | PatchStatus) else None
+    return write.touch if isinstance(write, _TOUCHING) else None
 
 
 def is_touch(write: Write) -> bool:

@@ -186,7 +186,7 @@ def counted(
         if isinstance(write, Delete) and write.removed_from == workload.ref
     }
     first = next(iter(workload.shares), None)
-    if first is None:
+    if first is None or not clusters:
         return dict(decided)
     head = decided[first].head.removing(clusters, now, view.policy.brake_window)
     if head == decided[first].head:

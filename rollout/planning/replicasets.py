@@ -5,7 +5,7 @@ the record, then works, then removals, then the status. Source: semantics rows 1
 ManifestWorkReplicaSet spec 4 and 7.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -178,7 +178,7 @@ class _ReplicaSetPass(Pass):
 
     def _fault_on(self, clusters: Iterable[str]) -> str:
         named = tuple(clusters)
-        return fault_on(self.workload, named) or verdict_on(self.decided, named)
+        return (fault_on(self.workload, named) or verdict_on(self.decided, named)) if named else ""
 
     def _works(self, steps: Mapping[str, Step]) -> list[Write]:
         """The works that are written now."""
@@ -236,7 +236,7 @@ class _ReplicaSetPass(Pass):
         changes = {"metadata": {"finalizers": finalizers}}
         return [Patch(self.workload.ref, changes, self.replicaset.version)]
 
-    def _in_the_way(self, keep: Iterable[str]) -> list[Write]:
+    def _in_the_way(self, keep: Collection[str]) -> list[Write]:
         """Deletes what has the name of a page or revision to be written but is not this workload's."""
         if self.is_unwritten:
             return []

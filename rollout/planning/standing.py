@@ -174,7 +174,7 @@ def _done(replicaset: ReplicaSet, reports: Sequence[ShareReport]) -> WorkloadVer
 
 def _is_owned_elsewhere(report: ShareReport) -> bool:
     """Whether all that the placement selects belongs to earlier placementRefs (row 21)."""
-    return not report.share.selected and report.share.overlapped > 0
+    return report.share.overlapped > 0 and not report.share.selected
 
 
 def _waits(report: ShareReport) -> list[str]:

@@ -4,7 +4,7 @@ A page is rendered when it is to be written, and of its lines those that have ch
 what it changed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rollout.model.kinds import Obj, Ref
@@ -136,12 +136,18 @@ class RecordBook:
         self._roomy = number
         return number
 
-    def seen(self, number: int, data: Obj | None, version: int | None, writer: str = "") -> bool:
+    def seen(
+        self,
+        number: int,
+        data: Obj | None,
+        version: int | None,
+        writer: Callable[[], str] = lambda: "",
+    ) -> bool:
         """The hub holds this (None: the page is gone). Returns whether it is not what we wrote: then it
         has to be written again.
 
         Args:
-            writer: who wrote it, as far as the hub tells.
+            writer: says who wrote it, as far as the hub tells; asked where it was not we.
         """
         was_in_the_way = self._left.pop(number, None) is not None
         if data is None and version is None and number not in self._pages:
@@ -160,7 +166,7 @@ class RecordBook:
         if any(_says(data) == _says(each) for each in ours):
             self.edited.pop(name, None)
             return False
-        self.edited[name] = f"was changed by {writer or 'somebody'}"
+        self.edited[name] = f"was changed by {writer() or 'somebody'}"
         return True
 
     def left_behind(self, number: int, uid: str, writer: str = "") -> None:

@@ -32,6 +32,8 @@ CAUSES: Mapping[str, str] = {
 
 def stray_gates(intents: Intents, placements: Iterable[str]) -> tuple[Problem, ...]:
     """Gates in placements that the workload does not have: they would stop nothing (S7)."""
+    if not intents.gates:
+        return ()
     known = sorted(set(placements))
     return tuple(
         Problem(

@@ -210,6 +210,8 @@ def with_next_look(step: Step, terms: Terms | None, hold: Wait | None, now: date
     revision ends.
     """
     given = terms.approvals if terms is not None else ()
+    if not given and hold is None:
+        return step
     mine = [a.expires for a in given if terms is not None and a.revision == terms.revision]
     looks = (*mine, hold.until if hold is not None else None, step.recheck_at)
     ends = [at for at in looks if at is not None and at > now]

@@ -57,12 +57,12 @@ class AnalysisIo:
         self._counted = counted
 
     def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
-        plain = [write for write in writes if not isinstance(write, Measure)]
+        mine = [write for write in writes if isinstance(write, Measure)]
+        plain = [write for write in writes if not isinstance(write, Measure)] if mine else writes
         if plain:
             self._inner.send(plain, done, turn)
-        for write in writes:
-            if isinstance(write, Measure):
-                self._measurer.measure(write, self._landing(write, done, turn))
+        for write in mine:
+            self._measurer.measure(write, self._landing(write, done, turn))
 
     def _landing(
         self, write: Measure, done: Done, turn: str

@@ -19,7 +19,6 @@ from rollout.hub.base import Hub
 from rollout.hub.watching import last_seen, version_of
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref
-from rollout.model.writes import Delete
 from rollout.planning.plan import (
     NOTHING,
     Note,
@@ -113,12 +112,10 @@ class Engine:
         if event.change is Change.DELETED:
             self._gathering.forget(event.ref)
         edited = event.ref in found and self._gathering.is_edit(event)
-        for ref in sorted(found, key=self._turn_of):
+        if len(found) > 1:  # by the order of planners: placements are decided before they are read
+            found.sort(key=lambda ref: (self._order[ref.kind], ref.key))
+        for ref in found:
             self._want(ref, now, edited=edited and ref == event.ref)
-
-    def _turn_of(self, ref: Ref) -> tuple[int, str]:
-        """Planners in their order, so that placements are decided before they are read."""
-        return self._order[ref.kind], ref.key
 
     def _want(self, ref: Ref, now: datetime, *, edited: bool = False) -> None:
         """Queue the key now, or as soon as its interval is over and it is quiet."""
@@ -150,7 +147,6 @@ class Engine:
         began = began or now
         busy = self._take_in(now)
         if self._is_cut:
-            self._is_cut = False
             return True
         now = self.clock.now()
         if now > began + BLINK:
@@ -164,7 +160,7 @@ class Engine:
         After a list that took long the turn is cut: more kinds may have to be listed, and the caller must be
         able to stop. Nothing is planned before the rest is taken in.
         """
-        busy = False
+        busy = self._is_cut = False
         while (message := self._next_message()) is not None:
             busy, before = True, now
             self._is_followed = False
@@ -199,6 +195,12 @@ class Engine:
             with contextlib.suppress(queue.Empty):
                 self._first = self.inbox.get(timeout=seconds)
         return self._first is not None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether a turn would find nothing to do now."""
+        is_behind = self._first or self._asked or self._was_long or not self._is_followed
+        return not is_behind and self.inbox.empty() and not len(self._queue)
 
     @property
     def waiting(self) -> int:
@@ -300,7 +302,7 @@ class Engine:
                 flight.wait = max(outcome.after or SHORTEST, flight.wait, SHORTEST)
             case WriteResult.UNKNOWN:
                 flight.failed = True
-                self._count_removal(write, now)
+                self.fleet.unanswered(write, now)
                 self._read_back(write.ref, outcome, flight.known[write.ref], now)
         if outcome.result is not WriteResult.LANDED and not holds_up_nothing(write):
             flight.blocked = True
@@ -315,14 +317,6 @@ class Engine:
             flight.failed = True
         else:
             flight.retry_at = min(flight.retry_at or retry_at, retry_at)
-
-    def _count_removal(self, write: Write, now: datetime) -> None:
-        """Nobody knows whether it was made: for the removal brake it counts all the same."""
-        if isinstance(write, Delete) and write.removed_from is not None:
-            workload = self.fleet.rollout(write.removed_from)
-            if workload is not None:
-                window = self.fleet.policy.brake_window
-                workload.note_removal(write.cluster, window, now, is_gone=False)
 
     def _read_back(self, ref: Ref, outcome: WriteOutcome, known: int, now: datetime) -> None:
         """Read the object. A write that failed may have been made all the same, or somebody else wrote.

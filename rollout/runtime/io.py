@@ -139,15 +139,15 @@ class Attempt:
 
     def answered(self, answer: object) -> None:
         """``request`` was performed, and this is what it asks for."""
-        self._go_on(lambda: self._steps.send(answer))
+        self._go_on(self._steps.send, answer)
 
     def failed(self, error: HubError) -> None:
         """``request`` could not be performed."""
-        self._go_on(lambda: self._steps.throw(error))
+        self._go_on(self._steps.throw, error)
 
-    def _go_on(self, step: Callable[[], HubRequest]) -> None:
+    def _go_on(self, step: Callable[[T], HubRequest], given: T) -> None:
         try:
-            self.request = step()
+            self.request = step(given)
         except StopIteration as end:
             self.request, self.outcome = None, end.value
         except Exception as error:  # a fault of ours: nobody knows what became of the write

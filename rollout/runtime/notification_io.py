@@ -70,12 +70,11 @@ class NotificationIo:
 
     def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
         """``done`` of an attempt is called when its result is written."""
-        plain = [write for write in writes if not isinstance(write, Deliver)]
+        mine = [write for write in writes if isinstance(write, Deliver)]
+        plain = [write for write in writes if not isinstance(write, Deliver)] if mine else writes
         if plain:
             self._inner.send(plain, done, turn)
-        for write in writes:
-            if not isinstance(write, Deliver):
-                continue
+        for write in mine:
             if not self._stands_in_line(channel_of(write)):
                 done(write, WriteOutcome(result=WriteResult.WAIT, after=LATER))
                 continue

@@ -201,14 +201,22 @@ class LocalRun:
 
     def _settle(self) -> None:
         """Do all that is due at this instant. What is pending is saved with each commit."""
-        busy = True
-        while busy:
+        while True:
             with self._hub.batch():
                 busy = self.engine.turn()
                 busy = bool(self.agents.run_due()) or busy
                 busy = bool(self.addons.run_due()) or busy
                 if busy and self._keep:
                     self._save()
+            if not busy or self._is_settled():
+                return
+
+    def _is_settled(self) -> bool:
+        """Whether nobody has anything to do at this instant, as far as anybody has heard."""
+        if not self.engine.is_idle:
+            return False
+        at = earliest(self.agents.next_at(), self.addons.next_at())
+        return at is None or at > self._clock.now()
 
     def _beat(self) -> None:
         """On wall time: save that the run is alive, so that a restart knows how long it was not."""

@@ -204,6 +204,8 @@ class ClusterContents:
         Args:
             settled_at: until when what changed at an instant has to stand.
         """
+        if not self._changed and not self._earlier:
+            return NOTHING_SHUT
         self._earlier = {
             c: several for c, several in self._earlier.items() if settled_at(several[-1][0]) > now
         }

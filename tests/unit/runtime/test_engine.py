@@ -290,6 +290,32 @@ def test_turn_says_when_there_is_nothing_to_do() -> None:
     assert (rig.engine.turn(), rig.engine.turn()) == (True, False)
 
 
+def test_an_engine_is_idle_where_its_next_turn_would_find_nothing_to_do() -> None:
+    rig = Rig().start(A)
+    rig.poke(A)
+    turns: list[
+        tuple[bool, bool]
+    ] = []  # whether it was idle before, and whether the turn did something
+    while not turns or turns[-1][1]:
+        turns.append((rig.engine.is_idle, rig.engine.turn()))
+
+    assert turns[0] == (False, True)
+    assert (True, True) not in turns
+    assert rig.engine.is_idle
+
+
+def test_an_engine_that_was_asked_something_is_not_idle() -> None:
+    rig = Rig().start()
+    rig.run()
+    rig.engine.inbox.put(Ask(lambda: rig.engine.inbox.put(Ask(lambda: None))))
+
+    assert not rig.engine.is_idle
+    assert rig.engine.turn()
+    assert not rig.engine.is_idle
+    assert rig.engine.turn()
+    assert rig.engine.is_idle
+
+
 # -- real time ---------------------------------------------------------------------------------
 
 
