@@ -149,6 +149,8 @@ class Records:
         """The templates of this very workload, by content. Those that somebody has altered are as they were
         before, or left out where nobody here knows that.
         """
+        if workload not in self._revisions and not self._edited:
+            return {}
         found = self._sound.get((workload, uid))
         if found is None:
             found = self._sound[workload, uid] = self._sound_ones(workload, uid)

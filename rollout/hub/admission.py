@@ -51,7 +51,9 @@ def _is_next_page(ref: Ref, new: Obj, old: Obj) -> bool:
     if ref.kind is not ROLLOUT_RECORD or new.get("metadata") is not old["metadata"]:
         return False
     data = new.get("data")
-    are_texts = isinstance(data, dict) and all(isinstance(each, str) for each in data.values())
+    are_texts = isinstance(data, dict) and all(
+        isinstance(name, str) and isinstance(each, str) for name, each in data.items()
+    )
     return are_texts and _same_outside({**new, "data": old.get("data")}, old)
 
 

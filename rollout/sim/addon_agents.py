@@ -71,7 +71,7 @@ class AddOnManager:
 
     def next_at(self) -> datetime | None:
         """Now, where something is to be done, else None; it never waits for an instant."""
-        return self._clock.now() if self._inbox else None
+        return self._clock.now() if self._inbox or self._broken else None
 
     def run_due(self) -> int:
         """Act on all events so far. Returns: the number of ManagedClusterAddOns it acted on."""
