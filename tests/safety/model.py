@@ -187,8 +187,13 @@ class Rollout(Readings):
             track.soaked = True
         limit = self.deadline(track.last, self.outages)
         over = limit is not None and self.seen_until(now) >= limit
-        if self.is_failure(track, now) and (
-            track.health == "succeeded" or over or (limit is None and track.health == "failed")
+        # A process that began while what is asked for could not be honoured knows no deadline.
+        if (
+            self.known_terms
+            and self.is_failure(track, now)
+            and (
+                track.health == "succeeded" or over or (limit is None and track.health == "failed")
+            )
         ):
             track.failed = True
         track.ended = track.ended or self.is_free(track, now)
