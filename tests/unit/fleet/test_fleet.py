@@ -16,10 +16,12 @@ from rollout.model.kinds import (
     REPLICA_SET,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
+    TEMPLATES_OF_OTHERS,
     Obj,
     Ref,
     ref_of,
 )
+from rollout.model.names import ANALYSIS
 from rollout.model.writes import Create, Delete
 from tests.support import make
 from tests.support.desk import WEB, Desk, decided, workload_in
@@ -132,6 +134,19 @@ def test_a_workload_that_names_another_placement_now_is_left_alone_by_the_first(
 
     assert heard.tell(make.placement()) == set()
     assert heard.tell(make.placement("q")) == {WEB_STRING}
+
+
+def test_templates_that_a_workload_names_by_an_edit_are_looked_for_and_no_more_after_another() -> (
+    None
+):
+    heard = Heard()
+    heard.tell(make.workload())
+    assert not heard.fleet.measured.wanted
+
+    heard.tell(make.workload(annotations={ANALYSIS: "slo"}), Change.MODIFIED)
+    assert heard.fleet.measured.wanted == TEMPLATES_OF_OTHERS
+    heard.tell(make.workload(), Change.MODIFIED)
+    assert not heard.fleet.measured.wanted
 
 
 def test_a_deleted_workload_is_concerned_by_nothing() -> None:
