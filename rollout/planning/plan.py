@@ -20,6 +20,7 @@ V_contra = TypeVar("V_contra", contravariant=True)
 
 Write = Create | Patch | PatchStatus | Delete | RemoveFinalizer | Measure | Deliver
 
+# Made once: it is asked of each write, and a union of types would be made anew each time.
 _TOUCHING = (Create, Patch, PatchStatus)
 
 

@@ -94,7 +94,7 @@ class Workload(ABC, Generic[S_co]):
     @property
     def is_ocm(self) -> bool:
         """Whether profile ``ocm`` decides for it."""
-        return ((spec.intents.profile if (spec := self.spec) else "") or self.profile) == "ocm"
+        return (self.intents.profile or self.profile) == "ocm"
 
     @property
     def held(self) -> frozenset[str]:

@@ -36,7 +36,7 @@ def test_a_page_of_a_record_that_holds_anything_but_texts_is_refused(text: objec
 
 
 @pytest.mark.parametrize("data", [["{}"], "{}", 1, {1: "{}"}])
-def test_a_page_of_a_record_whose_data_are_no_object_is_refused(data: object) -> None:
+def test_a_page_of_a_record_whose_data_are_not_texts_by_name_is_refused(data: object) -> None:
     old = page()
 
     with pytest.raises(Invalid, match="data"):
