@@ -18,7 +18,8 @@ from rollout.model.waits import Reason, Wait
 from rollout.placement.framework import Filter, Prioritizer
 from rollout.placement.prioritizers import BUILTINS, Factory
 from rollout.placement.scheduler import DEFAULT_FILTERS, Plugins
-from rollout.strategies.gates import GATES, AtGate, Gate, flaw_of
+from rollout.strategies.gate_kinds import GATES
+from rollout.strategies.gates import AtGate, Gate, flaw_of
 
 log = logging.getLogger(__name__)
 

@@ -60,7 +60,8 @@ from rollout.rollouts.share import PlacementShare
 from rollout.rollouts.witness import Witness
 from rollout.rollouts.workload import Workload, lives_of
 from rollout.strategies.base import Closed, Strategy
-from rollout.strategies.gates import GATES, Gate
+from rollout.strategies.gate_kinds import GATES
+from rollout.strategies.gates import Gate
 from rollout.strategies.stages import BUILT_IN
 
 T = TypeVar("T", bound=Tracker)
@@ -108,12 +109,11 @@ class Fleet:
         return {
             ROLLOUT_RECORD: self._on_page,
             ROLLOUT_REVISION: self._on_revision,
-            APPROVAL: self._on_verdict,
             FREEZE: self._on_freeze,
             ROLLOUT_NOTIFICATION: self.notifications.take,
             MANIFEST_WORK: self.measured.take_work,
             **dict.fromkeys((CALENDAR, CLUSTER_CALENDAR), self._on_calendar),
-            **dict.fromkeys(TAKEN, self._on_verdict),
+            **dict.fromkeys((APPROVAL, *TAKEN), self._on_verdict),
             LEASE: self.presence.take_lease,
             MANAGED_CLUSTER: self._on_cluster,
             PLACEMENT: self._placings.take_placement,

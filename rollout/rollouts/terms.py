@@ -28,7 +28,8 @@ from rollout.strategies.base import (
     Strategy,
     Timing,
 )
-from rollout.strategies.gates import GATES, Gate, Gates
+from rollout.strategies.gate_kinds import GATES
+from rollout.strategies.gates import Gate, Gates
 from rollout.strategies.judge import is_open
 from rollout.strategies.retreat import Retreat
 from rollout.strategies.stages import All

@@ -28,7 +28,8 @@ from rollout.placement.scheduler import Plugins
 from rollout.planning.plan import Plan, Planner, Write
 from rollout.runtime.io import Done, Io, WriteOutcome
 from rollout.runtime.metrics import SCHEDULING, VERBS, Metrics
-from rollout.strategies.gates import GATES, Gate
+from rollout.strategies.gate_kinds import GATES
+from rollout.strategies.gates import Gate
 
 PREDICATE = "Predicate"  # the filter that runs CEL
 

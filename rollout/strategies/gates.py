@@ -1,25 +1,19 @@
 """The gates between stages, and which of them are open.
 
 A gate stands before or after a stage. It is asked in each decision; when it has nothing against it once
-the rollout has reached it, it opens, and stays open for the revision. `Approved` asks the approvals that
-people gave. Packages can add gates of other kinds (entry point group ``rollout.gates``, see `rollout.plugins`).
+the rollout has reached it, it opens, and stays open for the revision. The built-in kinds are in
+`rollout.strategies.gate_kinds`; packages can add others (entry point group ``rollout.gates``, see
+`rollout.plugins`).
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from rollout.model.amounts import parse_digits
-from rollout.model.analyses import ANALYSIS_GATE, PHASES, AnalysisPhase, AnalysisVerdict
-from rollout.model.approvals import (
-    APPROVAL_GATE,
-    EVERY_STAGE,
-    Approval,
-    ApprovalDecision,
-    GateRef,
-    refusal,
-)
+from rollout.model.analyses import AnalysisVerdict
+from rollout.model.approvals import EVERY_STAGE, Approval, ApprovalDecision, GateRef, refusal
 from rollout.model.kinds import Ref
 from rollout.model.waits import Reason, Scope, Wait
 from rollout.strategies.base import Checkpoint, Selection, Stage, Staging
@@ -67,48 +61,6 @@ class Gate(Protocol):
         ...
 
 
-class Approved:
-    """Opens where a person approved this gate for this revision, and the approval has not expired."""
-
-    def check(self, at: AtGate, now: datetime) -> Wait | None:
-        is_given, expired = at.approval(now)
-        if is_given:
-            return None
-        late = f"; approval {expired} has expired" if expired else ""
-        return Wait(
-            Reason.APPROVAL_NEEDED,
-            f"{at.gate.side.value} {at.stage.title} somebody has to approve revision "
-            f"{at.revision}: an Approval of gate {at.gate}{late}",
-        )
-
-
-class Analysed:
-    """Opens when the analysis that the gate names is Successful, for this revision and attempt.
-
-    Where it is not clear what it found, or it cannot be measured, a person's approval opens it, too.
-    """
-
-    def check(self, at: AtGate, now: datetime) -> Wait | None:
-        key = gate_key(at.gate, at.stage)
-        mine = [v for v in at.analyses if v.at == key and v.counts_for(at.revision, at.attempt)]
-        what = f"gate {at.gate}: analysis {at.gate.argument}"
-        if not mine:
-            return Wait(Reason.ANALYSIS_RUNNING, f"{what} begins")
-        verdict = min(mine, key=lambda each: PHASES.index(each.phase))
-        match verdict.phase:
-            case AnalysisPhase.SUCCESSFUL:
-                return None
-            case AnalysisPhase.FAILED:
-                return Wait(Reason.ANALYSIS_FAILED, f"{what} has failed, {verdict}")
-            case AnalysisPhase.RUNNING:
-                return Wait(Reason.ANALYSIS_RUNNING, f"{what} is on its way, {verdict}")
-        if at.approval(now)[0]:
-            return None
-        if verdict.phase is AnalysisPhase.ERROR:
-            return Wait(Reason.METRIC_UNREACHABLE, f"{what} cannot be measured, {verdict}")
-        return Wait(Reason.ANALYSIS_INCONCLUSIVE, f"{what} is inconclusive, {verdict}")
-
-
 def flaw_of(answer: object) -> str:
     """What is wrong with the answer of a gate that somebody else wrote; "" where nothing is."""
     if answer is None:
@@ -127,10 +79,6 @@ def flaw_of(answer: object) -> str:
     if until is not None and not (isinstance(until, datetime) and until.tzinfo is not None):
         return "its until is no instant with a time zone"
     return ""
-
-
-GATES: Mapping[str, Gate] = {APPROVAL_GATE: Approved(), ANALYSIS_GATE: Analysed()}
-"""The built-in kinds of gates, by the word that stands after ``=`` in the annotation."""
 
 
 def rejection(approvals: Iterable[Approval], revision: str, now: datetime) -> Wait | None:
@@ -159,7 +107,7 @@ class Gates:
     placement: str
     revision: str
     asked: Sequence[GateRef]
-    kinds: Mapping[str, Gate] = field(default_factory=lambda: GATES)
+    kinds: Mapping[str, Gate]
     approvals: Sequence[Approval] = ()
     attempt: str = ""
     analyses: Sequence[AnalysisVerdict] = ()

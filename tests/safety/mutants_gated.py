@@ -8,7 +8,7 @@ GATED_FAULTS = in_days(
         "S25",
         "an outage opens a gate",
         (
-            "strategies.gates",
+            "strategies.gate_kinds",
             "            return Wait(Reason.METRIC_UNREACHABLE,",
             "            return None and Wait(Reason.METRIC_UNREACHABLE,",
         ),
@@ -31,7 +31,7 @@ GATED_FAULTS = in_days(
         "S25",
         "a gate opens for an approval while it is measured",
         (
-            "strategies.gates",
+            "strategies.gate_kinds",
             "            case AnalysisPhase.RUNNING:\n",
             "            case AnalysisPhase.RUNNING if not at.approval(now)[0]:\n",
         ),

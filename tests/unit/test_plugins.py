@@ -21,7 +21,8 @@ from rollout.placement.prioritizers import (
     Steady,
 )
 from rollout.plugins import FILTERS, GATE_KINDS, PRIORITIZERS, gates, plugins
-from rollout.strategies.gates import GATES, AtGate, Gate
+from rollout.strategies.gate_kinds import GATES
+from rollout.strategies.gates import AtGate, Gate
 from rollout.testing import NOW, check_filter, check_gate, check_prioritizer, sample_crossing
 
 EXAMPLE = Path(__file__).parents[2] / "examples/custom-prioritizer"
@@ -140,7 +141,7 @@ def test_the_kit_catches_a_filter_that_breaks_its_contract(
 
 
 def test_gates_of_packages_stand_beside_the_built_in_one() -> None:
-    target = "rollout.strategies.gates:Approved"
+    target = "rollout.strategies.gate_kinds:Approved"
 
     found = gates([entry("second-look", target, GATE_KINDS)])
 

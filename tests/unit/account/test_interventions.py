@@ -18,7 +18,8 @@ from rollout.model import names
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.waits import Reason, Wait
 from rollout.operate import Who
-from rollout.strategies.gates import GATES, AtGate
+from rollout.strategies.gate_kinds import GATES
+from rollout.strategies.gates import AtGate
 from tests.support import make
 from tests.support.changes import storing
 from tests.support.story import HOUR, MIN, Story

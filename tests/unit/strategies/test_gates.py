@@ -14,8 +14,8 @@ from rollout.model.placement import Group
 from rollout.model.replicaset import GroupRef, RolloutSpec
 from rollout.model.waits import Reason, Wait
 from rollout.strategies.base import Checkpoint, Phase, Rollout, Stage, Staging, Step, select
+from rollout.strategies.gate_kinds import GATES
 from rollout.strategies.gates import (
-    GATES,
     AtGate,
     Gate,
     Gates,
