@@ -12,6 +12,7 @@ from rollout.cli.main import _COMMANDS, cli
 from rollout.model.cluster_reasons import ClusterReason
 from rollout.model.kinds import KINDS
 from rollout.model.waits import Reason
+from rollout.planning.notes import told_as
 from rollout.settings import Settings
 from tests.support import reference
 from tests.support import reference_words as words
@@ -147,6 +148,27 @@ def test_every_reason_that_the_code_names_has_its_entry() -> None:
 
     assert {each: found[each] for each in found.keys() - told - NO_REASONS} == {}
     assert found.keys() >= NO_REASONS, "what is named nowhere needs no exception"
+
+
+def told_by_planners() -> Iterator[str]:
+    """The Events that planners name where they tell them, and those of each Reason of a rollout."""
+    for module in modules():
+        if not module.path.startswith("planning/"):
+            continue
+        for node in ast.walk(module.tree):
+            match node:
+                case ast.Call(func=ast.Name("Note"), args=[_, ast.Constant(value=str(event)), *_]):
+                    yield event
+    for reason in Reason:
+        yield told_as(reason, "", had_begun=False)[0]
+        yield told_as(reason, Reason.PAUSED, had_begun=True)[0]
+
+
+def test_every_event_that_a_planner_tells_stands_among_the_events() -> None:
+    told = set(told_by_planners())
+
+    assert told - words.EVENTS.keys() == set()
+    assert told >= {"RolloutResumed", "GateFailed", "StagePassed", "PlacementMisconfigured"}
 
 
 def test_every_variable_that_the_code_reads_has_its_entry() -> None:
