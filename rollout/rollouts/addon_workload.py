@@ -306,12 +306,18 @@ class AddOnWorkload(Workload[AddOnShare]):
         )
 
     def _content(self, cluster: str, installed: ClusterAddOn, share: AddOnShare) -> str:
-        """The revision that what it carries amounts to."""
+        """The revision that what it carries amounts to.
+
+        What an older one was made of, a process that began later does not know. It takes the record's word
+        that the cluster carries it, unless its own configurations have changed since.
+        """
         carried = in_order(installed.desired)
         if not installed.configs:
             return content_of(carried)
-        for revision in (share.live.revision, share.live.supposed(cluster)):
-            configs = self._revisions.get(revision)
+        present, supposed = share.live.revision, share.live.supposed(cluster)
+        for revision in (present, supposed):
+            unknown = carried if revision not in ("", present) else None
+            configs = self._revisions.get(revision, unknown)
             if configs is not None and self._for(installed, configs) == carried:
                 return revision
         return f"other-{content_of(carried)}"  # no revision, with this cluster's own over it

@@ -247,5 +247,5 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     assert run(seeds).broken == []
     addons = [1140, 1279, 1415, 665746438, 879868512, 975281533, 748726928, 748726937]
     addons += [339210272, 339210778, 141293054, 141293662, 253512155, 600553899, 336725081]
-    addons += [673787104, 70358598]
+    addons += [673787104, 70358598, 460132203]
     assert run(addons, "addon").broken == []

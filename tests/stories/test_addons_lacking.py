@@ -12,11 +12,23 @@ from rollout.model.kinds import (
     ROLLOUT_RECORD,
     Obj,
     Ref,
+    kind_by_resource,
     ref_of,
 )
 from tests.support import make
 from tests.support.addon_story import AddOnStory, addon_documents
-from tests.support.addons import NAME, Rig, addon, config, fleet, installed_at, refer
+from tests.support.addons import (
+    CMA,
+    NAME,
+    Rig,
+    addon,
+    cluster_addon,
+    config,
+    fleet,
+    installed_at,
+    progressive,
+    refer,
+)
 from tests.support.story import HOUR, MIN, SEC
 
 ADDON = Ref(MANAGED_CLUSTER_ADDON, f"c0/{NAME}")
@@ -139,3 +151,59 @@ def test_what_nobody_shares_does_not_stand_in_for_what_is_gone(rest: list[Obj]) 
     rig.hub.patch_status(ADDON, {"status": {"configReferences": written}})
 
     assert told_of(rig) == [each["name"] for each in rest]
+
+
+TUNING = kind_by_resource("example.com", "tunings", namespaced=True)
+
+
+def soaking_on_an_older_revision() -> Rig:
+    """c0 has a Tuning of its own beside what all share. It has just succeeded with that, and is held; then
+    what all share changes. One cluster may be in flight.
+    """
+    strategy = progressive(maxConcurrency=1, minSuccessTime="10m")
+    managed = addon("default", placements=[installed_at("p", strategy=strategy)])
+    managed["spec"]["supportedConfigs"].append({"group": TUNING.group, "resource": TUNING.plural})
+    rig = Rig([*fleet("c0", "c1"), config(), managed], checks=False)
+    rig.hub.create(
+        Ref(TUNING, "default/own"),
+        {
+            "apiVersion": TUNING.api_version,
+            "kind": TUNING.name,
+            "metadata": make.meta("own"),
+            "spec": {"level": 1},
+        },
+    )
+    rig.add(cluster_addon("c0", refer("own", TUNING.plural, TUNING.group)))
+    rig.decide(["c0", "c1"]).works_do(["c0"])
+    assert (len(rig.carries("c0")), rig.carries("c1")) == (2, [])
+    rig.edit(CMA, {"metadata": {"annotations": {names.HOLD: "c0"}}})
+    return rig.set_config("newer")
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_held_cluster_with_its_own_frees_its_slot_when_it_has_soaked_on_an_older_revision(
+    is_restarted: bool,
+) -> None:
+    """R5: an engine that starts meanwhile finds nowhere what the older revision was made of."""
+    rig = soaking_on_an_older_revision()
+    if is_restarted:
+        rig.restart()
+    rig.later(5 * MIN)
+    assert rig.carries("c1") == []
+
+    rig.later(10 * MIN)
+
+    assert [told[0] for told in rig.carries("c1")] == ["default"]
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_it_does_not_once_it_is_to_have_something_else_of_its_own(is_restarted: bool) -> None:
+    rig = soaking_on_an_older_revision()
+    if is_restarted:
+        rig.engine.stop()
+    rig.hub.patch(Ref(TUNING, "default/own"), {"spec": {"level": 2}})
+    rig.restart() if is_restarted else rig.settle()
+
+    rig.later(15 * MIN)
+
+    assert rig.carries("c1") == []
