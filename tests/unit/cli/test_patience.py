@@ -23,6 +23,12 @@ class Terminal(io.StringIO):
         super().__init__()
         self.times, self.seen = times, threading.Event()
 
+    def wait_for(self, times: int) -> bool:
+        """Wait for so many more lines, of which the last was written after this call began."""
+        self.times = times
+        self.seen.clear()
+        return self.seen.wait(30)
+
     def flush(self) -> None:
         self.times -= 1
         if self.times <= 0:
@@ -43,10 +49,10 @@ def test_the_line_counts_and_is_taken_away_again() -> None:
 
 
 def test_the_line_says_how_far_the_command_is() -> None:
-    out = Terminal(3)
+    out = Terminal(1)
     patience = Patience("simulate", out, second=0.001)
     patience.reached = "at 00:20:11"
-    assert out.seen.wait(30)
+    assert out.wait_for(3)
     patience.end()
 
     assert re.search(r"rollout simulate: working \(\d+ s, at 00:20:11\)", out.getvalue())
