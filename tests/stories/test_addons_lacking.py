@@ -197,7 +197,9 @@ def test_a_held_cluster_with_its_own_frees_its_slot_when_it_has_soaked_on_an_old
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
-def test_it_does_not_once_it_is_to_have_something_else_of_its_own(is_restarted: bool) -> None:
+def test_a_held_cluster_that_is_to_have_something_else_of_its_own_keeps_its_slot(
+    is_restarted: bool,
+) -> None:
     rig = soaking_on_an_older_revision()
     if is_restarted:
         rig.engine.stop()
