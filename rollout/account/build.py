@@ -187,7 +187,8 @@ def _whole_wait(
     lives = [share.live for share in workload.shares.values()]
     if reason in (Reason.ROLLING_OUT, Reason.WAITING):
         return _rolling(lives, reason, since, soonest)
-    until = None
+    holds = [live.last.hold for live in lives if live.last.hold is not None]
+    until = earliest(*(hold.until for hold in holds if hold.reason == reason))
     if reason is Reason.MAX_FAILURES_EXCEEDED:
         until = earliest(*(recovers(live) for live in lives))
     refused = []

@@ -190,8 +190,10 @@ def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = N
         case blocked:
             stopped = stopped or live.last.gate
             text = stopped.message if stopped is not None else ""
-            recovery = recovers(live) if blocked is Reason.MAX_FAILURES_EXCEEDED else None
-            return WaitAccount(blocked, since, remedy(blocked, text), recovery)
+            until = live.last.hold.until if live.last.hold is not None else None
+            if blocked is Reason.MAX_FAILURES_EXCEEDED:
+                until = recovers(live)
+            return WaitAccount(blocked, since, remedy(blocked, text), until)
 
 
 def _shut_wait(live: LiveRollout, reason: Reason, since: datetime | None) -> WaitAccount:

@@ -245,13 +245,6 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
         share = workload.shares.get(placement)
         return share is not None and not workload.stale and share.live.last.complete
 
-    # -- what planners and displays read -------------------------------------------------------
-
-    def abandoned(self, workload: Ref) -> list[tuple[Ref, str]]:
-        """Record pages (ref, uid) of placements that an add-on no longer has."""
-        known = self._workloads.get(workload.key)
-        return self._fleet.records.abandoned(workload, known.shares.keys()) if known else []
-
 
 def _says(progression: Obj, kind: str) -> str:
     for condition in progression.get("conditions") or []:

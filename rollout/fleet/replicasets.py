@@ -102,13 +102,6 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
         """What has the name of a revision of this workload and is none, if anything."""
         return self._fleet.records.occupant(revision, self._uid(workload.key))
 
-    def abandoned(self, workload: Ref) -> list[tuple[Ref, str]]:
-        """Record pages (ref, uid) of placementRefs that the workload no longer has."""
-        known = self._workloads.get(workload.key)
-        if known is None or known.replicaset is None:
-            return []
-        return self._fleet.records.abandoned(workload, {ref.name for ref in known.replicaset.refs})
-
     def is_available(self, cluster: str) -> bool:
         return self._fleet.is_available(cluster)
 

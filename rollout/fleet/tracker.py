@@ -152,6 +152,13 @@ class WorkloadTracker(Tracker, Generic[W]):
     def is_detached(self, cluster: str) -> bool:
         return self._fleet.is_detached(cluster)
 
+    def abandoned(self, workload: Ref) -> list[tuple[Ref, str]]:
+        """Record pages (ref, uid) of placements that the workload no longer has."""
+        known = self._workloads.get(workload.key)
+        if known is None or known.raw is None:
+            return []
+        return self._fleet.records.abandoned(workload, known.placements)
+
     def _end_rollouts(self, workload: W, now: datetime) -> None:
         """The object is gone; one of its name that comes after it begins its own rollouts."""
         workload.shares.clear()

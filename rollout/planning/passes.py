@@ -67,15 +67,13 @@ class Pass:
         """
         intents = asked.intents
         stray = () if as_ocm else stray_gates(intents, asked.placement_names)
-        problems = (*asked.problems, *stray)
-        if freeze is not None:
-            self.recheck(freeze.until)
         self.is_unwritten = unwritten is not None and unwritten.retry_at > self.now
         self.is_retry = unwritten is not None and not self.is_unwritten
-        if unwritten is None or not self.is_unwritten:
-            return workload_hold(problems, intents, freeze)
-        self.recheck(unwritten.retry_at)
-        return workload_hold(problems, intents, freeze, unwritten.message)
+        self.recheck(unwritten.retry_at if unwritten is not None else None)
+        problems = (*asked.problems, *stray)
+        hold = workload_hold(problems, intents, freeze, unwritten, now=self.now)
+        self.recheck(hold.until if hold is not None else None)
+        return hold
 
     def closed(self, found: Closed, intents: Intents) -> Closed:
         """The clusters that are shut now: those ``found``, unless a person overrides all calendars."""

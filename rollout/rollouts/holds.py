@@ -16,6 +16,7 @@ from rollout.model.intents import NO_INTENTS, Intents, RollbackMode
 from rollout.model.problems import Problem, joined
 from rollout.model.waits import Reason, Wait
 from rollout.rollouts.head import Rollback
+from rollout.rollouts.rejections import RefusedWrite
 from rollout.strategies.base import Step, Timing
 from rollout.strategies.gates import is_key_of, rejection
 from rollout.strategies.retreat import Retreat, RetreatLimits
@@ -47,24 +48,31 @@ def stray_gates(intents: Intents, placements: Iterable[str]) -> tuple[Problem, .
 
 
 def workload_hold(
-    problems: Sequence[Problem], intents: Intents, freeze: Freeze | None, unwritten: str = ""
+    problems: Sequence[Problem],
+    intents: Intents,
+    freeze: Freeze | None,
+    unwritten: RefusedWrite | None,
+    *,
+    now: datetime,
 ) -> Wait | None:
-    """Why nothing of a workload may be touched or removed.
+    """Why nothing of a workload may be touched or removed; the first of these that holds it.
 
-    ``unwritten``: what the server says to a part of the record, or a template, that it refuses.
+    ``freeze``: the one that stands at ``now``. ``unwritten``: a part of the record, or a template, that
+    the server has refused; it holds until it is tried again.
     """
     wrong = (*problems, *intents.problems)
     if wrong:
         return Wait(Reason.MISCONFIGURED, joined(wrong))
-    if unwritten:
+    if unwritten is not None and unwritten.retry_at > now:
         text = "nothing is touched that could not be written down first; it is tried again"
-        return Wait(Reason.RECORD_REJECTED, f"the server refuses {unwritten}; {text}")
+        said = f"the server refuses {unwritten.message}; {text}"
+        return Wait(Reason.RECORD_REJECTED, said, unwritten.retry_at)
     if freeze is not None:
         by = f" by {freeze.actor} (unverified)" if freeze.actor else ""
         why = f": {freeze.reason}" if freeze.reason else ""
         ends = f", or wait until {freeze.until:%Y-%m-%dT%H:%M:%SZ}" if freeze.until else ""
         text = f"the hub is frozen{by} by Freeze {freeze.name}{why}; delete it to go on{ends}"
-        return Wait(Reason.FROZEN, text)
+        return Wait(Reason.FROZEN, text, freeze.until)
     if intents.paused:
         asked = intents.who("pause")
         text = f"paused{asked} by annotation {names.PAUSED}; set it to false to resume"

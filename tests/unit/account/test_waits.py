@@ -13,7 +13,8 @@ from rollout.analysis.snapshot import Snapshot, snapshot_of
 from rollout.clock import VirtualClock
 from rollout.hub.base import StateKey, away_since
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import REPLICA_SET, Ref
+from rollout.model.instants import rfc3339
+from rollout.model.kinds import FREEZE, REPLICA_SET, Obj, Ref
 from rollout.model.names import PAUSED
 from rollout.sim.drives import Jump
 from rollout.sim.local import LocalRun
@@ -143,6 +144,28 @@ def test_a_paused_rollout_says_so_and_what_resumes_it() -> None:
     assert account.wait.reason == "Paused"
     assert PAUSED in account.wait.ends
     assert account.wait.until is None
+
+
+def test_what_a_freeze_holds_says_when_the_freeze_ends() -> None:
+    until = T0 + timedelta(hours=1)
+    freeze: Obj = {
+        "apiVersion": FREEZE.api_version,
+        "kind": "Freeze",
+        "metadata": {"name": "incident"},
+        "spec": {"until": rfc3339(until)},
+    }
+    objects = [cluster_set(), binding(), cluster("c1"), placement(), workload(), freeze]
+    hub, clock = question(storing(objects)).hub()
+    run_on(hub, clock, Scenario(), 1)
+
+    snapshot = snapshot_of(hub, clock.now())
+
+    account = snapshot.account(Ref(REPLICA_SET, "default/web"))
+    assert account is not None
+    assert (account.wait.reason, account.wait.until) == ("Frozen", until)
+    (waiting,) = shares(snapshot)
+    assert waiting.wait is not None
+    assert (waiting.wait.reason, waiting.wait.until) == ("Frozen", until)
 
 
 def test_deadlines_do_not_run_while_no_engine_runs() -> None:

@@ -8,13 +8,16 @@ from datetime import timedelta
 import pytest
 
 from rollout.model import names
+from rollout.model.instants import rfc3339
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
     CLUSTER_MANAGEMENT_ADDON,
+    FREEZE,
     MANAGED_CLUSTER_ADDON,
     Obj,
     Ref,
 )
+from tests.support import make
 from tests.support.addons import (
     ALL_DONE,
     CLUSTERS,
@@ -254,6 +257,17 @@ def test_an_addons_own_configuration_replaces_the_default_of_its_kind() -> None:
     assert rig.set_config("test2", "addon-config").carries("c0") == [("addon-config", TEST2, "", 2)]
     default = rig.hub.get(CMA)["status"]["defaultconfigReferences"]
     assert [r["desiredConfig"]["name"] for r in default] == ["default"]
+
+
+def test_a_freeze_that_ends_lets_an_addon_without_placements_go_on() -> None:
+    rig = manual(typed(), typed("addon-config", "test1"), own=(refer("addon-config"),))
+    spec: Obj = {"until": rfc3339(rig.clock.now() + MIN)}
+    meta = make.meta("incident")
+    rig.add({"apiVersion": FREEZE.api_version, "kind": "Freeze", "metadata": meta, "spec": spec})
+
+    assert rig.settle().set_config("test2", "addon-config").carries("c0")[0][1] == TEST1
+    assert rig.later(MIN - SEC).carries("c0")[0][1] == TEST1
+    assert rig.later(SEC).carries("c0")[0][1] == TEST2
 
 
 def test_an_own_configuration_of_an_unsupported_kind_is_said_and_not_applied() -> None:

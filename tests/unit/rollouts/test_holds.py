@@ -22,6 +22,7 @@ from rollout.rollouts.holds import (
     why_back,
     workload_hold,
 )
+from rollout.rollouts.rejections import RefusedWrite
 from rollout.strategies.base import Rollout, Standing, Step, Verdict
 from rollout.strategies.retreat import Retreat, retreat
 from tests.support.fleets import FAILED, MIN, NEW, OLD, SUCCEEDED, T0, rollout_in, spec_of, standing
@@ -55,20 +56,22 @@ WHOLE: list[tuple[list[Problem], Intents, Freeze | None, str | None]] = [
 def test_a_workload_is_held_for_the_first_of_these_reasons(
     problems: list[Problem], intents: Intents, freeze: Freeze | None, reason: str | None
 ) -> None:
-    found = workload_hold(problems, intents, freeze)
+    found = workload_hold(problems, intents, freeze, None, now=T0)
 
     assert (found.reason if found else None) == reason
 
 
 def test_a_hold_says_who_asked_why_and_what_ends_it() -> None:
-    frozen = workload_hold([], NO_INTENTS, FROZEN)
-    paused = workload_hold([], PAUSED, None)
-    asked = workload_hold([], replace(PAUSED, asked={"pause": AskedBy("ann", T0, "lunch")}), None)
+    by_ann = replace(PAUSED, asked={"pause": AskedBy("ann", T0, "lunch")})
+    frozen = workload_hold([], NO_INTENTS, FROZEN, None, now=T0)
+    paused = workload_hold([], PAUSED, None, None, now=T0)
+    asked = workload_hold([], by_ann, None, None, now=T0)
 
     assert frozen == Wait(
         Reason.FROZEN,
         "the hub is frozen by ann (unverified) by Freeze incident: incident 7; delete it to go "
         "on, or wait until 2026-06-01T12:00:00Z",
+        T0,
     )
     assert paused == Wait(
         Reason.PAUSED, f"paused by annotation {names.PAUSED}; set it to false to resume"
@@ -79,10 +82,23 @@ def test_a_hold_says_who_asked_why_and_what_ends_it() -> None:
     )
 
 
+def test_a_refused_part_of_the_record_holds_a_workload_until_it_is_tried_again() -> None:
+    refused = RefusedWrite(message="page 1: too big", tries=1, retry_at=T0 + MIN)
+
+    held = workload_hold([], PAUSED, FROZEN, refused, now=T0)
+    again = workload_hold([], PAUSED, None, refused, now=T0 + MIN)
+
+    assert held is not None
+    assert (held.reason, held.until) == (Reason.RECORD_REJECTED, T0 + MIN)
+    assert "the server refuses page 1: too big" in held.message
+    assert again is not None
+    assert again.reason == Reason.PAUSED
+
+
 def test_both_wrong_fields_and_wrong_annotations_are_named() -> None:
     also = Problem("metadata.annotations[y]", "z", "a number")
 
-    found = workload_hold([WRONG], Intents(problems=(also,)), None)
+    found = workload_hold([WRONG], Intents(problems=(also,)), None, None, now=T0)
 
     assert found is not None
     assert "spec.x" in found.message
