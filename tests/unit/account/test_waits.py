@@ -14,12 +14,13 @@ from rollout.clock import VirtualClock
 from rollout.hub.base import StateKey, away_since
 from rollout.hub.memory import MemoryHub
 from rollout.model.instants import rfc3339
-from rollout.model.kinds import FREEZE, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.names import PAUSED
 from rollout.sim.drives import Jump
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
 from rollout.strategies.base import Phase
+from tests.stories.operating import freeze
 from tests.support.analysis_cases import random_question
 from tests.support.changes import storing
 from tests.support.fleets import spec_of
@@ -148,13 +149,8 @@ def test_a_paused_rollout_says_so_and_what_resumes_it() -> None:
 
 def test_what_a_freeze_holds_says_when_the_freeze_ends() -> None:
     until = T0 + timedelta(hours=1)
-    freeze: Obj = {
-        "apiVersion": FREEZE.api_version,
-        "kind": "Freeze",
-        "metadata": {"name": "incident"},
-        "spec": {"until": rfc3339(until)},
-    }
-    objects = [cluster_set(), binding(), cluster("c1"), placement(), workload(), freeze]
+    frozen = freeze(until=rfc3339(until))
+    objects = [cluster_set(), binding(), cluster("c1"), placement(), workload(), frozen]
     hub, clock = question(storing(objects)).hub()
     run_on(hub, clock, Scenario(), 1)
 

@@ -12,12 +12,11 @@ from rollout.model.instants import rfc3339
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
     CLUSTER_MANAGEMENT_ADDON,
-    FREEZE,
     MANAGED_CLUSTER_ADDON,
     Obj,
     Ref,
 )
-from tests.support import make
+from tests.stories.operating import freeze
 from tests.support.addons import (
     ALL_DONE,
     CLUSTERS,
@@ -261,9 +260,7 @@ def test_an_addons_own_configuration_replaces_the_default_of_its_kind() -> None:
 
 def test_a_freeze_that_ends_lets_an_addon_without_placements_go_on() -> None:
     rig = manual(typed(), typed("addon-config", "test1"), own=(refer("addon-config"),))
-    spec: Obj = {"until": rfc3339(rig.clock.now() + MIN)}
-    meta = make.meta("incident")
-    rig.add({"apiVersion": FREEZE.api_version, "kind": "Freeze", "metadata": meta, "spec": spec})
+    rig.add(freeze(until=rfc3339(rig.clock.now() + MIN)))
 
     assert rig.settle().set_config("test2", "addon-config").carries("c0")[0][1] == TEST1
     assert rig.later(MIN - SEC).carries("c0")[0][1] == TEST1
