@@ -169,7 +169,7 @@ THIRD_PARTY_IN_PURE = {
 ONLY_IN = {
     "apscheduler": {"runtime/timers.py"},
     "opentelemetry": {"runtime/otel.py"},
-    "kubernetes": {"hub/kube_access.py"},
+    "kubernetes": {"hub/kube_client.py"},
     "asyncio": {
         "hub/kube_access.py",
         "hub/kube_loop.py",

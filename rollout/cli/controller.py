@@ -1,5 +1,6 @@
 """`rollout controller`: runs the engine on a Kubernetes hub."""
 
+import gc
 import signal
 from collections.abc import Callable
 from types import FrameType
@@ -34,11 +35,14 @@ Exit codes:
 @shared
 def controller(**values: Any) -> int:
     """Run the controller."""
+    gc.disable()  # what is imported stays: a look for garbage in it takes a tenth of a start
     # Here, since nobody who asks for help should wait for them.
     from rollout.hub.kube_access import Access  # noqa: PLC0415
     from rollout.runtime.kube_process import on_kubernetes  # noqa: PLC0415
     from rollout.runtime.logs import start_logging  # noqa: PLC0415
 
+    gc.freeze()
+    gc.enable()
     chosen = settings(given(values))
     start_logging(chosen.log_format, "debug" if options().verbose else chosen.log_level)
     asked = options()

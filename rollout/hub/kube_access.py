@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import yaml
-from kubernetes.aio import client, config
 
 from rollout.errors import ConfigError
+from rollout.hub.kube_client import client, config
 from rollout.hub.kube_loop import Loop
 
 log = logging.getLogger(__name__)
