@@ -148,8 +148,8 @@ def _whole(
 
 
 def _finish(scope: "_AccountScope", whole: WorkloadAccount) -> Finish:
-    """The earliest finish. What waits for a person, or has failed, does not finish by itself."""
-    if whole.code in (Code.PERSON, Code.FAILED):
+    """The earliest finish. What has failed, or waits for a person alone, does not finish by itself."""
+    if whole.code is Code.FAILED or (whole.code is Code.PERSON and whole.wait.until is None):
         return Finish(None, None, f"{whole.reason}: not until {whole.wait.ends}")
     return finish_of(scope.workload, scope.now, scope.fleet)
 

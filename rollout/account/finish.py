@@ -233,15 +233,13 @@ def _finish(like: LiveRollout, spans: MeasuringSpans, now: datetime, shut: Closi
     for _ in range(MOST_STEPS):
         step = _settle(live, now)
         stopped = step.hold or step.halt
-        if stopped is not None:
-            return Finish(
-                None,
-                None,
-                f"{stopped.reason}: not until {remedy(stopped.reason, stopped.message)}",
-            )
+        ends = stopped.until if stopped is not None else None
+        if stopped is not None and (ends is None or not now < ends <= start + FARTHEST):
+            why = f"{stopped.reason}: not until {remedy(stopped.reason, stopped.message)}"
+            return Finish(None, None, why)
         if step.complete:
             return Finish(now, now - start)
-        due = live.next_after(now)
+        due = ends or live.next_after(now)
         if due is None or due > start + FARTHEST:
             break
         now = due
@@ -260,9 +258,12 @@ def _never(live: LiveRollout) -> str:
 
 
 def _settle(live: _Foreseen, now: datetime) -> Step:
-    """Touch what is to be touched now; all that is touched succeeds."""
+    """Touch what is to be touched now; all that is touched succeeds. A hold ends when it says."""
+    hold = live.ledger.rollout.hold
+    if hold is not None and hold.until is not None and hold.until <= now:
+        hold = None
     while True:
-        step = live.step(live.ledger.rollout.hold, now)
+        step = live.step(hold, now)
         for cluster in step.touch:
             live.attempt(cluster, "", now)
             _succeed(live, cluster, now)

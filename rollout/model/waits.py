@@ -253,7 +253,7 @@ class Reason(StrEnum):
         f"raised), or the gate is taken out of annotation {names.GATES}",
     )
     GATE_CLOSED = _row("GateClosed", Scope.STAGE, Grade.WAITING)
-    """For gates of plugins, which have no word of their own: the message says why."""
+    """For gates that have no reason of their own, as those of packages may: the message says why."""
     ANALYSIS_RUNNING = _row(
         "AnalysisRunning", Scope.STAGE, Grade.WAITING, "the analysis is Successful"
     )

@@ -6,6 +6,7 @@ from datetime import datetime
 import pytest
 
 from rollout import operate
+from rollout.account.finish import Finish
 from rollout.account.interventions import GateAccount, remembered
 from rollout.account.tree import WorkloadAccount
 from rollout.account.waits import WaitAccount
@@ -15,14 +16,16 @@ from rollout.analysis.histories import Role, history
 from rollout.analysis.snapshot import snapshot_of
 from rollout.cli.explain import rollout_lines
 from rollout.model import names
-from rollout.model.kinds import REPLICA_SET, Ref
+from rollout.model.instants import rfc3339
+from rollout.model.kinds import REPLICA_SET, Obj, Ref
 from rollout.model.waits import Reason, Wait
 from rollout.operate import Who
 from rollout.strategies.gate_kinds import GATES
 from rollout.strategies.gates import AtGate
+from tests.stories.operating import freeze
 from tests.support import make
 from tests.support.changes import storing
-from tests.support.story import HOUR, MIN, Story
+from tests.support.story import HOUR, MIN, T0, Story
 
 WEB = Ref(REPLICA_SET, "default/web")
 BAD_2 = {"manifests": {"path": "data.version", "equals": "2"}, "behaviour": {"outcome": "fail"}}
@@ -245,6 +248,24 @@ def test_what_waits_for_a_person_is_not_done_by_itself() -> None:
     assert waiting.finish.why == f"ApprovalNeeded: not until {waiting.wait.ends}"
     assert approved is not None
     assert approved.at is not None
+
+
+def foreseen(*freezes: Obj) -> Finish:
+    """The finish of two stages that soak for five minutes each, planned for the first time."""
+    strategy = make.progressive(mandatory=["canary"], maxConcurrency=2, minSuccessTime="5m")
+    objects = [*make.fleet(4, canary=2), *freezes, make.workload(strategy=strategy)]
+    found = account(Story(objects).settle()).finish
+    assert found is not None
+    return found
+
+
+def test_what_a_freeze_holds_is_done_after_the_freeze_ends() -> None:
+    ends = T0 + 2 * HOUR
+
+    assert foreseen().at == T0 + 10 * MIN
+    assert foreseen(freeze(until=rfc3339(ends))).at == ends + 10 * MIN
+    lasting = foreseen(freeze())
+    assert (lasting.at, lasting.why.partition(":")[0]) == (None, "Frozen")
 
 
 # -- rollbacks ---------------------------------------------------------------------------------
