@@ -12,12 +12,24 @@ from rollout.model.waits import Reason
 from rollout.planning.plan import Planner
 from rollout.runtime.planners import tracked
 from tests.support import make
-from tests.support.bulletin_planner import BulletinPlanner
-from tests.support.bulletins import BULLETIN, NOTICE, Bulletins, bulletin
+from tests.support.bulletins import BULLETIN, NOTICE, BulletinPlanner, Bulletins
 from tests.support.story import HOUR, MIN, T0, Line, Story
 
 WEB = Ref(BULLETIN, "default/web")
 FIRST, SECOND = ["c00", "c01"], ["c02", "c03", "c04"]
+
+
+def bulletin(text: str, strategy: Obj) -> Obj:
+    """A Bulletin for the clusters of placement p."""
+    return {
+        "apiVersion": BULLETIN.api_version,
+        "kind": BULLETIN.name,
+        "metadata": {"name": WEB.name, "namespace": "default"},
+        "spec": {
+            "text": text,
+            "placementRefs": [{"name": "p", "rolloutStrategy": strategy}],
+        },
+    }
 
 
 class BulletinStory(Story):
