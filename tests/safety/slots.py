@@ -77,7 +77,7 @@ class SlotsJudge:
             c
             for c in stage.members
             if c not in flying
-            and (rollout.may_hold_slot(c, now) or rollout.is_maybe(c) or self._lacks(c))
+            and (rollout.may_hold_slot(c, now) or rollout.is_maybe(c) or self.told.lacks(c))
         ]
         old = [c for c in fresh if c in flying]
         new = [c for c in fresh if c not in old and c not in maybe]
@@ -94,11 +94,6 @@ class SlotsJudge:
             allow(self.counts, "slot_maybe")
         else:
             self._in_line(mine, old, new)
-
-    def _lacks(self, cluster: str) -> bool:
-        """Whether it can be brought nothing for what it lacks: that is a failure once it has lasted."""
-        held, find = self.told.carriers(cluster), self.told.objects.get
-        return bool(held) and self.told.subject.lacks(held[0], find)
 
     def _room(self, rollout: Rollout, stage: Stage, now: datetime) -> int:
         """How many more may be touched, if all that could fail did (failure-tolerance: Strict)."""

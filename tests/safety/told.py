@@ -251,6 +251,11 @@ class Told:
         held = self.carriers(cluster)
         return self.subject.carried(held[0], self.objects.get) if held else None
 
+    def lacks(self, cluster: str) -> bool:
+        """Whether it can be brought nothing for what it lacks: that is a failure once it has lasted."""
+        held = self.carriers(cluster)
+        return bool(held) and self.subject.lacks(held[0], self.objects.get)
+
     def is_available(self, cluster: str) -> bool:
         obj = self.objects.get(Ref(MANAGED_CLUSTER, cluster))
         return _available(obj) if obj is not None else self._departed.get(cluster, False)

@@ -25,7 +25,7 @@ class VerdictsJudge:
         for settled in step.settled:
             track = rollout.tracks.get(settled.cluster)
             if track is None:
-                self._blame("S13", f"{settled.cluster} has a verdict, and was never touched")
+                self._untouched(settled)
                 continue
             if self.truth is not None:
                 self._is_true(self.truth, rollout, track, settled, now)
@@ -41,6 +41,11 @@ class VerdictsJudge:
                 self._counts["S13.deadlines_ended"] += 1
                 if not rollout.is_free(track, now):
                     self._blame("S13", f"{settled.cluster} failed too early: {track}")
+
+    def _untouched(self, settled: Settled) -> None:
+        """S13: only what it lacks makes a cluster fail to which nothing has been brought."""
+        if settled.verdict is Verdict.SOAKED or not self._told.lacks(settled.cluster):
+            self._blame("S13", f"{settled.cluster} has a verdict, and was never touched")
 
     def _is_true(
         self, truth: Truth, rollout: Rollout, track: Track, settled: Settled, now: datetime
