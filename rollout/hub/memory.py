@@ -11,6 +11,12 @@ from rollout.hub.objects import Objects
 from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, Kind, Obj, Ref, ref_of
 
+SHORT_HISTORY = 500
+"""So many events are enough where nobody begins a watch long after listing: in a simulation, a trial, a run.
+
+Each of them keeps its object as it was then, such as a whole page of a rollout record.
+"""
+
 
 class MemoryHub(EmbeddedVerbs):
     """An `EmbeddedHub` that lives as long as the process. For one thread.
