@@ -125,7 +125,7 @@ class ReplicaSetHands:
             meta = {
                 "name": "web-twin",
                 "namespace": ref.namespace,
-                "labels": obj["metadata"]["labels"],
+                "labels": obj["metadata"].get("labels", {}),  # somebody may have taken them off
             }
             twin = {**obj, "metadata": meta}
             self._hub.create(Ref(MANIFEST_WORK, f"{ref.namespace}/web-twin"), twin)

@@ -244,6 +244,7 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
         534148444,
         910000283,
         701713964,
+        166566713,
     ]
     assert run(seeds).broken == []
     addons = [1140, 1279, 1415, 665746438, 879868512, 975281533, 748726928, 748726937]
