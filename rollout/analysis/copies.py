@@ -8,7 +8,7 @@ from rollout.clock import VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.hub.admission import admit
 from rollout.hub.base import EmbeddedHub, StateKey, profile_of
-from rollout.hub.memory import SHORT_HISTORY, MemoryHub
+from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import (
     KINDS,
     ROLLOUT_ANALYSIS_RUN,
@@ -40,7 +40,7 @@ def holding(
     clock = VirtualClock(now)
     further = {f"{kind.plural}.{kind.group}": kind for kind in {ref.kind for ref in objects}}
     kinds = {**further, **KINDS}
-    copy = MemoryHub(clock, seed="copy", history=SHORT_HISTORY, admit=admit, kinds=kinds)
+    copy = MemoryHub(clock, seed="copy", admit=admit, kinds=kinds)
     copy.adopt(objects.items())
     copy.put_state(StateKey.PROFILE, profile.encode())
     return copy, clock

@@ -128,13 +128,13 @@ def check_state(options: Options) -> None:
 def _embedded(options: Options, clock: Clock, *, create: bool, runner: bool) -> EmbeddedHub:
     """The state file that the options name; a hub in memory where they name none."""
     # Here, since nobody who asks for help should wait for them.
-    from rollout.hub.memory import SHORT_HISTORY, MemoryHub  # noqa: PLC0415
+    from rollout.hub.memory import MemoryHub  # noqa: PLC0415
     from rollout.hub.sqlite import SqliteHub  # noqa: PLC0415
 
     if options.state:
         path = Path(options.state)
         return SqliteHub(path, clock, runner=runner, create=create, admit=_admit)
-    return MemoryHub(clock, history=SHORT_HISTORY, admit=_admit)
+    return MemoryHub(clock, admit=_admit)
 
 
 def _admit(ref: Ref, new: Obj, old: Obj | None) -> Obj:

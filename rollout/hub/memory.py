@@ -11,12 +11,6 @@ from rollout.hub.objects import Objects
 from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, Kind, Obj, Ref, ref_of
 
-SHORT_HISTORY = 500
-"""So many events are enough where nobody begins a watch long after listing: in a simulation, a trial, a run.
-
-Each of them keeps its object as it was then, such as a whole page of a rollout record.
-"""
-
 
 class MemoryHub(EmbeddedVerbs):
     """An `EmbeddedHub` that lives as long as the process. For one thread.
@@ -24,7 +18,9 @@ class MemoryHub(EmbeddedVerbs):
     Args:
         clock: gives creation and deletion timestamps.
         seed: uids and generated names are the same in every run with the same seed and writes.
-        history: how many events are kept for watches from an older version.
+        history: how many events are kept for watches from an older version. Each of them keeps its object as
+            it was then, such as a whole page of a rollout record; a watch that begins right after its list
+            needs none.
         admit: validates and defaults every object before it is stored.
         kinds: the kinds that owners can be of, by name.
     """
@@ -34,7 +30,7 @@ class MemoryHub(EmbeddedVerbs):
         clock: Clock,
         *,
         seed: str = "rollout",
-        history: int = 50_000,
+        history: int = 500,
         admit: Admit | None = None,
         kinds: Mapping[str, Kind] = KINDS,
     ) -> None:

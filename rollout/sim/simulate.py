@@ -7,7 +7,7 @@ from rollout.account.tree import FleetAccount
 from rollout.clock import Clock, VirtualClock
 from rollout.errors import ConfigError
 from rollout.hub.admission import admit
-from rollout.hub.memory import SHORT_HISTORY, MemoryHub
+from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import KINDS, Obj, ref_of
 from rollout.model.problems import joined
 from rollout.rollouts.witness import Witness
@@ -48,7 +48,7 @@ class Simulation:
     ) -> None:
         virtual = VirtualClock(START)
         self.clock = clock or virtual
-        self.hub = MemoryHub(self.clock, history=SHORT_HISTORY, admit=admit)
+        self.hub = MemoryHub(self.clock, admit=admit)
         for document in _objects(documents):
             if not is_scenario(document):
                 self.add(document)
