@@ -79,6 +79,7 @@ class Creates:
         bench.say(f"status: {status.seconds:.2f} s, {status.cpu:.2f} s CPU")
         await bench.remove_workload()
         self._note(works=reached, works_all=works.all_cpu, seconds=works.seconds, cpu=works.cpu)
+        self._note(works_others=works.others_cpu, status_others=status.others_cpu)
         self._note(requests=len(works.requests), status_seconds=status.seconds)
         self._note(status_cpu=status.cpu, status_requests=len(status.requests))
 
@@ -110,9 +111,11 @@ class Creates:
             ("works.of-watching", works / watching, ""),
             ("works.seconds", mean["seconds"], "s"),
             ("works.cpu", mean["cpu"], "s"),
+            ("works.of-others-cpu", mean["cpu"] / mean["works_others"], ""),
             ("works.requests", mean["requests"], ""),
             ("status.seconds", mean["status_seconds"], "s"),
             ("status.cpu", mean["status_cpu"], "s"),
+            ("status.of-others-cpu", mean["status_cpu"] / mean["status_others"], ""),
             ("status.requests", mean["status_requests"], ""),
         ):
             if self._bench.repeat > 1 or not line.endswith(".spread"):

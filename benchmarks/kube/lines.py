@@ -259,6 +259,8 @@ class Bench:
         yield self.figure(f"{line}.seconds", mean(each.seconds for each in taken), "s")
         yield self.figure(f"{line}.cpu", mean(each.cpu for each in taken), "s")
         yield self.figure(f"{line}.all-cpu", mean(each.all_cpu for each in taken), "s")
+        others = mean(each.others_cpu for each in taken)
+        yield self.figure(f"{line}.of-others-cpu", mean(each.cpu for each in taken) / others, "")
         yield self.figure(f"{line}.requests", mean(len(each.requests) for each in taken), "")
 
     # -- placements ----------------------------------------------------------------------------

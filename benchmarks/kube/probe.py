@@ -31,6 +31,11 @@ class Taken:
     all_cpu: float
     requests: list[Request]
 
+    @property
+    def others_cpu(self) -> float:
+        """CPU seconds of the API server, etcd and the driver: the same programs beside any controller."""
+        return self.all_cpu - self.cpu
+
 
 @dataclass
 class Probe:

@@ -21,9 +21,9 @@ from rollout.model.addon_template import (
     AddOnTemplate,
     DeploymentConfig,
 )
-from rollout.model.approvals import Freeze
 from rollout.model.conditions import read_conditions
 from rollout.model.events import Change, Event
+from rollout.model.intents import NO_INTENTS
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
     ADDON_TEMPLATE,
@@ -36,8 +36,10 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
+from rollout.model.waits import Wait
 from rollout.planning.plan import Write
 from rollout.planning.templates.deploy import DeployInput
+from rollout.rollouts.holds import problems_of, workload_hold
 from rollout.rollouts.rejections import RefusedWrite, refusal
 
 _RESOURCES: dict[Kind, Resource] = {
@@ -197,6 +199,7 @@ class AddOnTemplates(Tracker):
         refused = self._refused.get(key)
         if whole is not None and not whole.is_managed:
             return None
+        hold = self._hold(whole, now, as_ocm=not strict)
         return DeployInput(
             addon=addon,
             works=[decode_agent_work(work) for _, work in sorted(self._of(key))],
@@ -205,7 +208,8 @@ class AddOnTemplates(Tracker):
             default_template=self._default(whole),
             cluster_deleting=cluster is None or cluster.deleting,
             cluster_is_silent=cluster is None or cluster.is_silent,
-            is_held=cluster is None or self._is_held(addon, whole, now),
+            is_held=cluster is None or hold is not None or (strict and _is_held(addon, whole)),
+            held_until=hold.until if hold is not None else None,
             is_current=self._is_current(addon),
             refused=refused[1].message if refused else "",
             retry_at=refused[1].retry_at if refused and refused[1].retry_at > now else None,
@@ -219,10 +223,11 @@ class AddOnTemplates(Tracker):
         name = next((ref.name for ref in refs if ref.resource == TEMPLATES), "")
         return self.template(name) if name else None
 
-    def _is_held(self, addon: ClusterAddOn, whole: AddOn | None, now: datetime) -> bool:
-        if self._fleet.freeze(now) is not None:
-            return True
-        return whole is not None and (whole.intents.paused or addon.cluster in whole.intents.held)
+    def _hold(self, whole: AddOn | None, now: datetime, *, as_ocm: bool) -> Wait | None:
+        """Why works of this add-on stay as they are on all clusters: what holds its rollout, too."""
+        problems = problems_of(whole, as_ocm=as_ocm) if whole is not None else ()
+        intents = whole.intents if whole is not None else NO_INTENTS
+        return workload_hold(problems, intents, self._fleet.freeze(now), None, now=now)
 
     def _is_current(self, addon: ClusterAddOn) -> bool:
         """Whether everything that it refers to can be read, and is of the revision that it names."""
@@ -233,9 +238,6 @@ class AddOnTemplates(Tracker):
             for desired in addon.desired
             if (kept := self._kept.get(desired.ref)) is not None
         )
-
-    def freeze(self, now: datetime) -> Freeze | None:
-        return self._fleet.freeze(now)
 
     def template(self, name: str) -> AddOnTemplate | None:
         kept = self._kept.get(ConfigRef(TEMPLATES, "", name))
@@ -293,6 +295,12 @@ def _cluster_of(obj: Obj) -> _TemplateCluster:
     )
 
 
+def _is_held(addon: ClusterAddOn, whole: AddOn | None) -> bool:
+    """Whether people hold this one cluster."""
+    return whole is not None and addon.cluster in whole.intents.held
+
+
 def _asks(addon: AddOn) -> tuple[object, ...]:
     """The parts of an add-on that its works depend on."""
-    return addon.defaults, addon.intents, addon.is_managed
+    asked = addon.placement_names, addon.problems  # these say whether it is held
+    return addon.defaults, addon.intents, addon.is_managed, *asked

@@ -10,7 +10,6 @@ from typing import Protocol
 from rollout.model import names
 from rollout.model.addon import ClusterAddOn
 from rollout.model.addon_template import DEPLOYMENT_CONFIGS, TEMPLATES
-from rollout.model.approvals import Freeze
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, Obj, Ref
 from rollout.model.writes import Patch, PatchStatus
@@ -39,8 +38,6 @@ class AddOnTemplateView(Protocol):
         """A ManagedClusterAddOn that is made of a template; None where there is nothing to do."""
         ...
 
-    def freeze(self, now: datetime) -> Freeze | None: ...
-
 
 class AddOnTemplatePlanner:
     """Plans one ManagedClusterAddOn that is made of a template."""
@@ -58,8 +55,7 @@ class AddOnTemplatePlanner:
         outcome = deploy(subject, now)
         told = _told(addon, outcome)
         waves = (outcome.works, outcome.gone, [told] if told else [])
-        freeze = view.freeze(now)
-        rechecks = (freeze.until if freeze is not None else None, subject.retry_at)
+        rechecks = (subject.held_until, subject.retry_at)
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
             recheck_at=min((at for at in rechecks if at is not None and at > now), default=None),

@@ -15,6 +15,7 @@ from rollout.model.instants import rfc3339
 from rollout.model.intents import NO_INTENTS, Intents, RollbackMode
 from rollout.model.problems import Problem, joined
 from rollout.model.waits import Reason, Wait
+from rollout.model.workload import WorkloadSpec
 from rollout.rollouts.head import Rollback
 from rollout.rollouts.rejections import RefusedWrite
 from rollout.strategies.base import Step, Timing
@@ -45,6 +46,15 @@ def stray_gates(intents: Intents, placements: Iterable[str]) -> tuple[Problem, .
         for gate in intents.gates
         if gate.placement and gate.placement not in known
     )
+
+
+def problems_of(asked: WorkloadSpec, *, as_ocm: bool) -> tuple[Problem, ...]:
+    """What of a workload cannot be read or fits nowhere, besides the annotations that its intents tell of.
+
+    ``as_ocm``: OCM's rules decide, which know of no gates.
+    """
+    stray = () if as_ocm else stray_gates(asked.intents, asked.placement_names)
+    return (*asked.problems, *stray)
 
 
 def workload_hold(

@@ -6,6 +6,7 @@ import pytest
 
 from rollout.errors import Gone
 from rollout.model import names
+from rollout.model.instants import rfc3339
 from rollout.model.kinds import (
     ADDON_TEMPLATE,
     FREEZE,
@@ -15,6 +16,7 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
+from rollout.model.waits import Reason
 from rollout.planning.templates.hooks import FINALIZER
 from tests.support import make
 from tests.support.addons import (
@@ -22,6 +24,7 @@ from tests.support.addons import (
     CMA,
     CONFIGURED,
     GROUP,
+    MIN,
     NAME,
     NO_GRACE,
     SEC,
@@ -187,6 +190,51 @@ def test_nothing_is_put_back_while_the_hub_is_frozen_or_the_add_on_paused() -> N
     assert data(rig, "c0") == [{"v": "mine"}]
     rig.edit(CMA, {"metadata": {"annotations": {names.PAUSED: "false"}}})
     assert data(rig, "c0") == [{"v": "1"}]
+
+
+def test_nothing_is_put_back_while_the_add_on_asks_for_something_that_cannot_be_read() -> None:
+    rig = settled(config_map(v="1"))
+    work = Ref(MANIFEST_WORK, f"c0/addon-{NAME}-deploy-0")
+    changed = {"spec": {"workload": {"manifests": [config_map(v="mine")]}}}
+
+    for annotation, wrong in ((names.PAUSED, "yes"), (names.GATES, "other/before:rest")):
+        rig.edit(CMA, {"metadata": {"annotations": {annotation: wrong}}}).edit(work, changed)
+        assert data(rig, "c0") == [{"v": "mine"}]
+        assert rig.halted()[1] == Reason.MISCONFIGURED
+        rig.edit(CMA, {"metadata": {"annotations": {annotation: None}}})
+        assert data(rig, "c0") == [{"v": "1"}]
+
+
+def test_what_holds_an_add_on_until_an_instant_holds_its_works_until_then() -> None:
+    rig = settled(config_map(v="1"))
+    work = Ref(MANIFEST_WORK, f"c0/addon-{NAME}-deploy-0")
+    end = rig.clock.now() + 10 * MIN
+    rig.add(
+        {
+            "apiVersion": FREEZE.api_version,
+            "kind": FREEZE.name,
+            "metadata": {"name": "stop"},
+            "spec": {"reason": "a test", "until": rfc3339(end)},
+        }
+    )
+    rig.edit(work, {"spec": {"workload": {"manifests": [config_map(v="mine")]}}})
+    assert data(rig, "c0") == [{"v": "mine"}]
+
+    rig.later(11 * MIN)
+
+    assert data(rig, "c0") == [{"v": "1"}]
+
+
+@pytest.mark.parametrize(("profile", "left"), [("strict", "mine"), ("ocm", "1")])
+def test_a_held_cluster_keeps_its_works_where_strict_rules_decide(profile: str, left: str) -> None:
+    rig = settled(config_map(v="1"))
+    work = Ref(MANIFEST_WORK, f"c0/addon-{NAME}-deploy-0")
+    asked = {names.HOLD: "c0", names.SEMANTICS: profile}
+
+    rig.edit(CMA, {"metadata": {"annotations": asked}})
+    rig.edit(work, {"spec": {"workload": {"manifests": [config_map(v="mine")]}}})
+
+    assert data(rig, "c0") == [{"v": left}]
 
 
 def test_what_an_add_on_runs_before_it_goes_holds_it_until_that_has_run() -> None:

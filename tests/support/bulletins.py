@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rollout.api.fields import mapping
+from rollout.api.fields import mapping, strings
 from rollout.api.strategy import read_strategy
 from rollout.fleet.tracker import WorkloadTracker
 from rollout.model import names
@@ -75,7 +75,7 @@ def read_bulletin(obj: Obj) -> Bulletin:
         version=int(meta["resourceVersion"]),
         revision=content_hash({"text": spec["text"]}),
         refs=tuple(refs),
-        intents=read_intents(meta.get("annotations") or {}),
+        intents=read_intents(meta.get("annotations") or {}, keeps_templates=False),
         raw=obj,
     )
 
@@ -212,7 +212,10 @@ class Bulletins(WorkloadTracker[BulletinWorkload]):
     def take(self, event: Event, now: datetime) -> Iterable[Ref]:
         obj = None if event.change is Change.DELETED else event.obj
         if event.ref.kind is NOTICE:
-            workload = self._known(event.obj["metadata"]["annotations"][names.OWNER])
+            owner = strings(event.obj["metadata"].get("annotations")).get(names.OWNER)
+            if owner is None:
+                return ()  # nobody's
+            workload = self._known(owner)
             workload.put(event.ref.namespace, obj, now)
             return (workload.ref,)
         if event.ref.kind is not BULLETIN:

@@ -64,6 +64,7 @@ class DeployInput:
         works: all works of the add-on in its cluster's namespace.
         default_template: the template of the add-on's default configuration.
         is_held: no work is written or removed for now.
+        held_until: when that ends by itself; None where it does not.
         is_current: the objects that its status names still have the revisions that it names.
         refused: what the server answered when it refused a work, "" where it refused none.
         retry_at: no work is written before this instant.
@@ -77,6 +78,7 @@ class DeployInput:
     cluster_deleting: bool = False
     cluster_is_silent: bool = False
     is_held: bool = False
+    held_until: datetime | None = None
     is_current: bool = True
     refused: str = ""
     retry_at: datetime | None = None
