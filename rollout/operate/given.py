@@ -68,6 +68,8 @@ def places(hub: Hub, ref: Ref, obj: Obj) -> frozenset[tuple[str, str]]:
 
 def _revision(hub: Hub, ref: Ref, obj: Obj) -> str:
     """What the engine rolls out of this ManifestWorkReplicaSet, with the rules that stand over it."""
+    # An approval, or an abort, of a revision that does not exist would do nothing, and nobody would know.
+    assert ref.kind is REPLICA_SET, f"nothing here reads the one revision of {ref}"
     try:
         listed = hub.list(CLUSTER_VALUES, ref.namespace).items
     except NotServed:

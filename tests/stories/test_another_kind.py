@@ -152,6 +152,40 @@ def test_what_a_cluster_is_supposed_to_have_is_given_back_to_it() -> None:
     assert [line.version for line in story.lines if line.cluster == "c04"] == ["1", "scribble", "1"]
 
 
+def test_nothing_is_kept_of_a_workload_that_is_gone_with_all_that_it_brought() -> None:
+    story = BulletinStory()
+    story.end()
+    assert story.engine.fleet.tracker(Bulletins).workload(WEB.key) is not None
+
+    story.hub.delete(WEB)
+    for cluster in (*FIRST, *SECOND):
+        story.hub.delete(Ref(NOTICE, f"{cluster}/web"))
+    story.end()
+
+    assert story.engine.fleet.tracker(Bulletins).workload(WEB.key) is None
+
+
+def test_what_nobody_has_brought_or_nobody_can_read_holds_nothing_up() -> None:
+    story = BulletinStory()
+    head = {"apiVersion": NOTICE.api_version, "kind": NOTICE.name}
+    stray = {**head, "metadata": {"name": "stray"}, "spec": {"text": ""}}
+    story.hub.create(Ref(NOTICE, "c00/stray"), stray)
+    odd = {**bulletin("1", {}), "metadata": {"name": "odd", "namespace": "default"}, "spec": None}
+    story.hub.create(Ref(BULLETIN, "default/odd"), odd)
+
+    story.end()
+
+    assert story.waves() == [(0 * MIN, FIRST), (10 * MIN, SECOND)]
+
+
+def test_it_says_that_it_keeps_no_text_that_could_be_given_back() -> None:
+    story = BulletinStory()
+    story.annotate(names.UNDO, "0123456789abcdef")
+    story.to(MIN)
+
+    assert story.state().reason == Reason.MISCONFIGURED
+
+
 def test_a_workload_of_another_kind_with_its_name_and_placement_keeps_its_own_record() -> None:
     story = BulletinStory()
     story.add(make.workload(strategy=make.per_group(minSuccessTime="10m")))

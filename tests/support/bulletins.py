@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rollout.api.fields import mapping, strings
+from rollout.api.fields import listed, mapping, strings, text
 from rollout.api.strategy import read_strategy
 from rollout.fleet.tracker import WorkloadTracker
 from rollout.model import names
@@ -48,6 +48,7 @@ class Bulletin:
     uid: str
     generation: int
     version: int
+    text: str
     revision: str
     refs: tuple[PlacementRef, ...]
     intents: Intents
@@ -63,17 +64,19 @@ class Bulletin:
 
 
 def read_bulletin(obj: Obj) -> Bulletin:
-    meta, spec = obj["metadata"], obj["spec"]
+    """What a Bulletin asks for. Never raises: its hub stores it unseen, so fields may be of any type."""
+    meta, spec = obj["metadata"], mapping(obj.get("spec"))
     refs = []
-    for number, each in enumerate(spec["placementRefs"]):
+    for number, each in enumerate(map(mapping, listed(spec.get("placementRefs")))):
         written = each.get("rolloutStrategy")
         rollout, bad = read_strategy(written, f"spec.placementRefs[{number}].rolloutStrategy")
-        refs.append(PlacementRef(each["name"], rollout, bad, mapping(written)))
+        refs.append(PlacementRef(text(each.get("name")), rollout, bad, mapping(written)))
     return Bulletin(
         uid=meta["uid"],
         generation=meta["generation"],
         version=int(meta["resourceVersion"]),
-        revision=content_hash({"text": spec["text"]}),
+        text=text(spec.get("text")),
+        revision=content_hash({"text": text(spec.get("text"))}),
         refs=tuple(refs),
         intents=read_intents(meta.get("annotations") or {}, keeps_templates=False),
         raw=obj,
@@ -134,16 +137,16 @@ class BulletinWorkload(Workload[BulletinShare]):
         notice = self.notices.get(cluster)
         if notice is None:
             return None
-        return Carried(f"{cluster}/{self.ref.name}", content_hash(notice["spec"]), ())
+        return Carried(f"{cluster}/{self.ref.name}", content_hash(mapping(notice.get("spec"))), ())
 
     def leaving(self, cluster: str) -> str:
         return ""
 
     def body(self, cluster: str) -> Obj | None:
-        return self.notices[cluster]["spec"] if cluster in self.notices else None
+        return dict(mapping(self.notices[cluster].get("spec"))) if cluster in self.notices else None
 
     def wanted(self, cluster: str) -> Obj | None:
-        return {"text": self.raw["spec"]["text"]} if self.raw else None
+        return {"text": self.bulletin.text} if self.bulletin else None
 
     def made_of(self, revision: str) -> tuple[str, ...]:
         return ()
@@ -167,12 +170,12 @@ class BulletinWorkload(Workload[BulletinShare]):
         notice = self.notices.get(cluster)
         if notice is None:
             return None
-        status = notice.get("status") or {}
+        status = mapping(notice.get("status"))
         is_new = status.get("observedGeneration") == notice["metadata"]["generation"]
         health = (
             HEALTH.get(str(status.get("phase")), Health.PROGRESSING) if is_new else Health.SILENT
         )
-        return Observation(content=content_hash(notice["spec"]), health=health)
+        return Observation(content=content_hash(mapping(notice.get("spec"))), health=health)
 
     def _share(
         self, placement: str, live: LiveRollout, reading: Reading, around: Surroundings
@@ -217,6 +220,7 @@ class Bulletins(WorkloadTracker[BulletinWorkload]):
                 return ()  # nobody's
             workload = self._known(owner)
             workload.put(event.ref.namespace, obj, now)
+            self._forget_gone(workload)
             return (workload.ref,)
         if event.ref.kind is not BULLETIN:
             return ()
@@ -239,12 +243,7 @@ class Bulletins(WorkloadTracker[BulletinWorkload]):
     def follow(self, placement: str) -> Iterable[Ref]:
         namespace, _, name = placement.partition("/")
         for workload in self._workloads.values():
-            bulletin = workload.bulletin
-            if (
-                bulletin
-                and workload.ref.namespace == namespace
-                and name in bulletin.placement_names
-            ):
+            if workload.ref.namespace == namespace and name in workload.placements:
                 workload.stale = True
                 yield workload.ref
 
@@ -337,7 +336,7 @@ class _BulletinPass(Pass):
 
     def _notice(self, touch: Touch) -> Write:
         ref = Ref(NOTICE, f"{touch.cluster}/{self.workload.ref.name}")
-        spec = {"text": self.asked.raw["spec"]["text"]}
+        spec = {"text": self.asked.text}
         before = self.workload.notices.get(touch.cluster)
         if before is not None:
             return Patch(ref, {"spec": spec}, int(before["metadata"]["resourceVersion"]), touch)

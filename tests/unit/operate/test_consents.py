@@ -12,13 +12,14 @@ from rollout.clock import VirtualClock
 from rollout.errors import ConfigError, Denied, Gone
 from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
-from rollout.model import names
+from rollout.model import kinds, names
 from rollout.model.intents import read_asked
 from rollout.model.kinds import APPROVAL, FREEZE, REPLICA_SET, Obj, Ref
 from rollout.operate import FREEZE_NAME, VerbResult, Who
 from rollout.operate.given import revisions
 from tests.support import make
 from tests.support.addons import CMA, Rig, addon, config, fleet, installed_at, refer
+from tests.support.bulletins import BULLETIN
 from tests.support.story import HOUR, MIN, SEC, T0, Story
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -32,6 +33,16 @@ def gated(gates: str = "before:rest", notes: Mapping[str, str] | None = None) ->
     """The canaries are done, and a gate stands before the others."""
     workload = make.workload(strategy=GATED, annotations={names.GATES: gates, **(notes or {})})
     return Story([*make.fleet(4, canary=2), workload]).end()
+
+
+def test_a_kind_whose_one_revision_nobody_reads_is_a_fault_and_gets_no_wrong_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(kinds._TRAITS, BULLETIN.name, kinds.WorkloadTraits(has_one_revision=True))
+    bulletin = make.workload() | {"kind": BULLETIN.name}
+
+    with pytest.raises(AssertionError, match="the one revision of Bulletin default/web"):
+        revisions(MemoryHub(VirtualClock(NOON)), Ref(BULLETIN, "default/web"), bulletin)
 
 
 def now(story: Story, by: str = "ann", reason: str = "") -> Who:
