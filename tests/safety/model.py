@@ -147,6 +147,7 @@ class Rollout(Readings):
             current = current and not track.void and not track.maybe_void
             is_away = not self.available(cluster)
             surely_soaked = track.soaked and not self.is_maybe_soaked(track, now)
+            at_stake = at_stake and not self.has_soaked_by_record(track, now)
             if current and is_away and at_stake and track.exact:
                 self.lost[cluster] = places.get(cluster, "")
             elif current and is_away and not surely_soaked:

@@ -144,6 +144,17 @@ class Readings:
             now
         )
 
+    def has_soaked_by_record(self, track: Track, now: datetime) -> bool:
+        """Whether it was found otherwise at this instant, and had soaked by what is written down of it. A
+        process that begins judges a cluster that is not selected any more by its record alone; it may not know
+        that the one before it saw nothing in its last minutes.
+        """
+        kept = track.kept
+        if self.terms is None or kept is None or kept.health != "succeeded" or track.since != now:
+            return False
+        unseen = self._surely_noted(track)
+        return _later(kept.since, self.terms.soak, unseen) <= self.seen_until(now)
+
     def may_still_soak(self, track: Track, now: datetime) -> bool:
         """Whether it has not soaked by the latest reading: the engine may go by every outage."""
         if self.terms is None or track.health != "succeeded":
