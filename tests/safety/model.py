@@ -316,6 +316,7 @@ class Rollout(Readings):
         for cluster in [c for c in self.lost if c not in (recorded or ())]:
             del self.lost[cluster]
         if is_gone:
+            self.passed.clear()
             self.seen.clear()
             self.shown.clear()
             self.waivers.clear()
