@@ -39,7 +39,7 @@ from rollout.model.kinds import (
 from rollout.model.waits import Wait
 from rollout.planning.plan import Write
 from rollout.planning.templates.deploy import DeployInput
-from rollout.rollouts.holds import problems_of, workload_hold
+from rollout.rollouts.holds import workload_hold, workload_problems
 from rollout.rollouts.rejections import RefusedWrite, refusal
 
 _RESOURCES: dict[Kind, Resource] = {
@@ -225,7 +225,7 @@ class AddOnTemplates(Tracker):
 
     def _hold(self, whole: AddOn | None, now: datetime, *, as_ocm: bool) -> Wait | None:
         """Why works of this add-on stay as they are on all clusters: what holds its rollout, too."""
-        problems = problems_of(whole, as_ocm=as_ocm) if whole is not None else ()
+        problems = workload_problems(whole, as_ocm=as_ocm) if whole is not None else ()
         intents = whole.intents if whole is not None else NO_INTENTS
         return workload_hold(problems, intents, self._fleet.freeze(now), None, now=now)
 

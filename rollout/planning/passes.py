@@ -15,7 +15,7 @@ from rollout.planning.analyses import AnalysedWorkload, KnownAnalyses, analysis_
 from rollout.planning.notifications import ToldWorkload, WorkloadSurroundings, notification_writes
 from rollout.planning.plan import Note, Write
 from rollout.rollouts.facts import Decided
-from rollout.rollouts.holds import problems_of, workload_hold
+from rollout.rollouts.holds import workload_hold, workload_problems
 from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.rejections import RefusedWrite
 from rollout.strategies.base import Closed
@@ -63,12 +63,12 @@ class Pass:
         as_ocm: bool = False,
     ) -> Wait | None:
         """Why nothing of the workload may be touched. ``unwritten``: see `workload_hold`. ``as_ocm``: see
-        `problems_of`.
+        `workload_problems`.
         """
         self.is_unwritten = unwritten is not None and unwritten.retry_at > self.now
         self.is_retry = unwritten is not None and not self.is_unwritten
         self.recheck(unwritten.retry_at if unwritten is not None else None)
-        problems = problems_of(asked, as_ocm=as_ocm)
+        problems = workload_problems(asked, as_ocm=as_ocm)
         hold = workload_hold(problems, asked.intents, freeze, unwritten, now=self.now)
         self.recheck(hold.until if hold is not None else None)
         return hold

@@ -5,7 +5,7 @@ A workload is held as a whole (misconfigured, paused, the hub frozen); a revisio
 as far as they said so, and what ends it. Source: semantics rows 25-27; safety contract S7, S8, S10.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from rollout.model import names
@@ -32,12 +32,17 @@ CAUSES: Mapping[str, str] = {
 """Why a rollback begins, by the word that the record keeps."""
 
 
-def stray_gates(intents: Intents, placements: Iterable[str]) -> tuple[Problem, ...]:
-    """Gates in placements that the workload does not have: they would stop nothing (S7)."""
-    if not intents.gates:
-        return ()
-    known = sorted(set(placements))
-    return tuple(
+def workload_problems(asked: WorkloadSpec, *, as_ocm: bool) -> tuple[Problem, ...]:
+    """What of a workload cannot be read, and gates in placements that it does not have: they would stop
+    nothing (S7). Annotations that cannot be read are told by its intents.
+
+    ``as_ocm``: OCM's rules decide, which know of no gates.
+    """
+    intents = asked.intents
+    if as_ocm or not intents.gates:
+        return asked.problems
+    known = sorted(set(asked.placement_names))
+    stray = (
         Problem(
             f"metadata.annotations[{names.GATES}]",
             str(gate),
@@ -46,14 +51,6 @@ def stray_gates(intents: Intents, placements: Iterable[str]) -> tuple[Problem, .
         for gate in intents.gates
         if gate.placement and gate.placement not in known
     )
-
-
-def problems_of(asked: WorkloadSpec, *, as_ocm: bool) -> tuple[Problem, ...]:
-    """What of a workload cannot be read or fits nowhere, besides the annotations that its intents tell of.
-
-    ``as_ocm``: OCM's rules decide, which know of no gates.
-    """
-    stray = () if as_ocm else stray_gates(asked.intents, asked.placement_names)
     return (*asked.problems, *stray)
 
 

@@ -215,8 +215,8 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     an earlier revision to go back to, of a cluster that was not selected for a while;
     a cluster that goes unwell while its soak is in doubt; decisions that may have changed between two outages;
     a cluster that fails for what it lacks before anything was brought to it; one that is changed and then
-    gone while nobody lives, and whose soak ended in an outage that nobody wrote down; a stage that was done while it had no cluster,
-    in a record that is lost.
+    gone while nobody lives, and whose soak ended in an outage that nobody wrote down; a stage that was done
+    while it had no cluster, in a record that is lost.
     """
     seeds = [
         280,
