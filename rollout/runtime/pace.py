@@ -15,6 +15,9 @@ BLINK = timedelta(seconds=5)
 """The hub is out of touch where it was not heard of, or not watched, for longer than this."""
 LEISURE = 9
 """Of the time of the engine's thread, one object in a hurry takes no more than a tenth."""
+BURST = 3
+"""Where two events came, more are likely: somebody changes one cluster after the other, and the API
+server answers now sooner, now later."""
 _ASKED = ("generation", "annotations", "labels")
 """Fields of the metadata that change when somebody asks for something else."""
 _GATHERED = "gathered"
@@ -40,7 +43,8 @@ class Pace:
     their own writes."""
     quiet: Mapping[Kind, timedelta] = field(default_factory=dict)
     """Objects of these kinds are planned not at the first event, but when none has come for this long,
-    or after the least interval: one plan then covers many events."""
+    or after the least interval: one plan then covers many events. After a second event it has to be
+    `BURST` times as long."""
     hurry: timedelta | None = None
     """They are gathered only this long where they can let more be done at once (`Plan.pressing`),
     and for at least `LEISURE` times as long as the plan took to make. None: as all others."""
@@ -110,7 +114,8 @@ class Gathering:
         if heard is not None:
             first, last = heard
             longest = first + self._pace.least_interval.get(ref.kind, timedelta(0))
-            quiet_at = min(last + self._pace.quiet[ref.kind], longest)
+            pause = self._pace.quiet[ref.kind] * (1 if last == first else BURST)
+            quiet_at = min(last + pause, longest)
             if now < quiet_at:
                 self._gather(ref, quiet_at)
                 return False

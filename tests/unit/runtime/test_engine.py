@@ -211,11 +211,18 @@ def test_a_status_that_was_held_back_is_written_when_it_is_due_not_an_interval_l
 
 def test_news_that_come_together_are_planned_once_when_it_is_quiet() -> None:
     rig = Rig(gather=1 * SEC, quiet=100 * MS).start(A).to(5 * SEC)
-    for at in range(5000, 5300, 50):
+    for at in (5000, 5050, 5250, 5549):
         rig.to(at * MS).poke(A, str(at))
         rig.run()
-    assert rig.to(5349 * MS).asked() == [(0 * SEC, "a")]
-    assert rig.to(MIN).asked() == [(0 * SEC, "a"), (5350 * MS, "a")]
+    assert rig.to(5848 * MS).asked() == [(0 * SEC, "a")]
+    assert rig.to(MIN).asked() == [(0 * SEC, "a"), (5849 * MS, "a")]
+
+
+def test_news_that_come_alone_are_planned_after_a_short_time() -> None:
+    rig = Rig(gather=1 * SEC, quiet=100 * MS).start(A).to(5 * SEC)
+    rig.poke(A)
+    assert rig.run().to(5099 * MS).asked() == [(0 * SEC, "a")]
+    assert rig.to(MIN).asked() == [(0 * SEC, "a"), (5100 * MS, "a")]
 
 
 def test_where_it_is_never_quiet_news_wait_for_the_interval_and_no_longer() -> None:
