@@ -4,7 +4,7 @@ What is uncertain of a cluster is judged by whichever favours the engine (see `t
 Source: docs/semantics.md rows 5-12, 17, 18, 20.
 """
 
-from collections.abc import Collection, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -33,7 +33,9 @@ class Rollout(Readings):
             if self.terms is None:
                 return
             terms = self.terms
+        places: dict[str, str] = {}  # a new process has not agreed on stages yet
         if self.known_terms:
+            places = {c: s.key for s in self.plan.stages for c in s.members}
             for track in self.tracks.values():
                 self._settle(track, now)  # what has ended on the terms so far stays so (row 11)
         self._time_anew(now)
@@ -52,7 +54,6 @@ class Rollout(Readings):
             self.back.completed = False
         self.terms = terms
         groups = self.groups or {}
-        places = {c: s.key for s in self.plan.stages for c in s.members}
         had = {g for (_, g), members in groups.items() if members and g in terms.mandatory}
         self.seen |= had
         self.plan = stages_of(terms, groups, self.named, frozenset(self.seen))
@@ -278,9 +279,12 @@ class Rollout(Readings):
             track.turn("failed", now)
             track.refused = True
 
-    def restart(self, now: datetime, recorded: Collection[str] | None) -> None:
-        """The engine starts anew, from a record that has lines of these clusters (None: without any)."""
+    def restart(self, now: datetime, recorded: Mapping[str, bool] | None) -> None:
+        """The engine starts anew, from a record that has lines of these clusters, and says whether each is
+        lost (None: without any).
+        """
         is_gone = recorded is None
+        self._forget_losses(recorded or {})
         unread = (
             c for c, t in self.tracks.items() if is_gone or t.fresh or c not in (recorded or ())
         )
@@ -313,8 +317,6 @@ class Rollout(Readings):
                     self.unrecorded.add(cluster)
             if amnesia and self.carries(cluster) is None:
                 del self.tracks[cluster]
-        for cluster in [c for c in self.lost if c not in (recorded or ())]:
-            del self.lost[cluster]
         if is_gone:
             self.passed.clear()
             self.seen.clear()
@@ -324,6 +326,13 @@ class Rollout(Readings):
             self.back.begin_anew()
             self.back.completed = False
         self.sure = self.sure and not is_gone and all(t.exact for t in self.tracks.values())
+
+    def _forget_losses(self, recorded: Mapping[str, bool]) -> None:
+        """It may have died before it wrote down who is lost: the next process finds that out itself."""
+        for cluster in [c for c in self.lost if not recorded.get(c)]:
+            del self.lost[cluster]
+            if cluster in recorded and cluster in self.departed:
+                self.tracks[cluster] = self.departed.pop(cluster)
 
     def _back(self, cluster: str, track: Track) -> None:
         if track.before is None:

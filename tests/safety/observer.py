@@ -186,6 +186,9 @@ class Judge:
     def wrote(self, ref: Ref) -> None:
         """A write was answered: the record of its plan has been written before."""
         self._kept_back.discard(ref)
+        known = self.told.objects.get(ref)
+        if ref.kind is MANIFEST_WORK and known and known["metadata"]["uid"] in self._going:
+            self.told.going(ref, known)
         if ref.kind in (self.subject.carrier, self.subject.ref.kind):
             self.written_down.all()
         if ref == self.subject.ref and self._tells:

@@ -216,7 +216,8 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     a cluster that goes unwell while its soak is in doubt; decisions that may have changed between two outages;
     a cluster that fails for what it lacks before anything was brought to it; one that is changed and then
     gone while nobody lives, and whose soak ended in an outage that nobody wrote down; a stage that was done
-    while it had no cluster, in a record that is lost.
+    while it had no cluster, in a record that is lost; a cluster that was lost when the process died before it
+    wrote that down; one that is selected again while its work is being deleted.
     """
     seeds = [
         280,
@@ -248,6 +249,8 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
         701713964,
         166566713,
         472912783,
+        892395947,
+        892395959,
     ]
     assert run(seeds).broken == []
     addons = [1140, 1279, 1415, 665746438, 879868512, 975281533, 748726928, 748726937]

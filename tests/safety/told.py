@@ -88,6 +88,12 @@ class Told:
         self.objects[ref] = obj
         self._changed(ref, before, obj)
 
+    def going(self, ref: Ref, known: Obj) -> None:
+        """The deletion of a work was answered: the engine counts it no more, before an event tells of it."""
+        meta = known["metadata"] | {"deletionTimestamp": self.now().isoformat()}
+        self.objects[ref] = known | {"metadata": meta}
+        self._changed(ref, known, self.objects[ref])
+
     # -- out of touch ------------------------------------------------------------------------------
 
     def was_out_of_touch(self, span: Span) -> None:
@@ -387,9 +393,9 @@ class Told:
         self._carriers.clear()
         self.windows.restart()
 
-    def listed_all(self, now: datetime, recorded: Mapping[str, Collection[str] | None]) -> None:
+    def listed_all(self, now: datetime, recorded: Mapping[str, Mapping[str, bool] | None]) -> None:
         """The new process has read everything. ``recorded``: the clusters that the record of each placement
-        has lines of, None where the record is gone.
+        has lines of, and whether each is lost; None where the record is gone.
         """
         self._reads = False
         if None in recorded.values():

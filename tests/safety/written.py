@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -46,12 +46,16 @@ class WrittenDown:
                 found.update(_lines(page))
         return found | self.of(placement)
 
-    def clusters(self) -> Mapping[str, Collection[str] | None]:
-        """The clusters that the record of each placement has lines of; None where it has no head."""
-        return {
-            name: self.of(name) if any(HEAD in p["data"] for p in self._pages_of(name)) else None
-            for name in self._told.rollouts
-        }
+    def clusters(self) -> Mapping[str, Mapping[str, bool] | None]:
+        """The clusters that the record of each placement has lines of, and whether each is lost; None where
+        it has no head.
+        """
+        found: dict[str, Mapping[str, bool] | None] = {}
+        for name in self._told.rollouts:
+            found[name] = None
+            if any(HEAD in page["data"] for page in self._pages_of(name)):
+                found[name] = {c: bool(line.get("lostFrom")) for c, line in self.of(name).items()}
+        return found
 
     def _pages_of(self, placement: str) -> list[Obj]:
         key = self._told.subject.share_key(placement)
