@@ -244,7 +244,7 @@ def test_every_role_is_bound_to_the_controller_and_to_nobody_else(standalone: li
 def test_a_hub_that_has_ocms_definitions_gets_those_of_our_own_kinds_alone(
     standalone: list[Obj], on_ocm: list[Obj]
 ) -> None:
-    files = sorted((MANIFESTS / "crds").rglob("*.io_*.yaml"))
+    files = sorted((MANIFESTS / "crds").rglob("*_*.yaml"))
     ours = {documents(path)[0]["metadata"]["name"] for path in files}
     own = {documents(path)[0]["metadata"]["name"] for path in files if path.parent.name == "own"}
     found = {obj["metadata"]["name"] for obj in of_kind(standalone, "CustomResourceDefinition")}
