@@ -61,8 +61,8 @@ FIGURES_SECONDS = 2.0
 HURRY = timedelta(milliseconds=100)
 """Events are gathered for only this long where clusters wait for nothing but other clusters."""
 QUIET = timedelta(milliseconds=100)
-"""A placement is decided when it has had no event for this long: labels of a hundred clusters that
-change together are one change."""
+"""A placement is decided when it has had no event for this long, and for longer after a second one
+(`Pace.quiet`): labels of a hundred clusters that change together are one change."""
 PLACING = 32
 """Placements whose decisions are written at once; each can have a hundred pages."""
 
