@@ -16,8 +16,8 @@ BLINK = timedelta(seconds=5)
 LEISURE = 9
 """Of the time of the engine's thread, one object in a hurry takes no more than a tenth."""
 BURST = 3
-"""Where two events came, more are likely: somebody changes one cluster after the other, and the API
-server answers now sooner, now later."""
+"""It has to be quiet for so many times as long after a second event. Where two came, more are likely:
+somebody changes one cluster after the other, and the API server answers now sooner, now later."""
 _ASKED = ("generation", "annotations", "labels")
 """Fields of the metadata that change when somebody asks for something else."""
 _GATHERED = "gathered"
@@ -43,7 +43,7 @@ class Pace:
     their own writes."""
     quiet: Mapping[Kind, timedelta] = field(default_factory=dict)
     """Objects of these kinds are planned not at the first event, but when none has come for this long,
-    or after the least interval: one plan then covers many events. After a second event it has to be
+    or after the least interval: one plan then covers many events. After a second event that is
     `BURST` times as long."""
     hurry: timedelta | None = None
     """They are gathered only this long where they can let more be done at once (`Plan.pressing`),
