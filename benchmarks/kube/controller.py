@@ -5,7 +5,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 OURS = f"{shlex.quote(sys.executable)} -m rollout controller"
@@ -26,7 +25,6 @@ class Controller:
         self.log = folder / "controller.log"
         self.peak_mb = 0.0  # of all runs
         self._process: subprocess.Popen[bytes] | None = None
-        self._began = 0.0  # on `time.monotonic`
 
     def start(self) -> None:
         env = {
@@ -37,7 +35,6 @@ class Controller:
             "ROLLOUT_DEBUG_LISTEN": "",
             "PYTHONPATH": str(_ROOT),
         }
-        self._began = time.monotonic()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", f"exec {self._command}"],
@@ -51,11 +48,6 @@ class Controller:
     @property
     def runs(self) -> bool:
         return self._process is not None
-
-    @property
-    def age(self) -> float:
-        """Seconds since it was started."""
-        return time.monotonic() - self._began
 
     def stop(self, seconds: float = 20) -> None:
         """Gently, so that it lets its lease go."""

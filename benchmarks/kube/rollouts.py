@@ -3,7 +3,6 @@
 The server is not equally quick all the time: a rollout is read against a floor taken just before it.
 """
 
-import asyncio
 import statistics
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import partial
@@ -17,8 +16,6 @@ from benchmarks.kube.receipt import over
 if TYPE_CHECKING:
     from benchmarks.kube.lines import Bench
 
-YOUNG_SECONDS = 16.0
-"""A new process ends no soak for one lease (15 s): a rollout meanwhile says nothing of later ones."""
 _FLOOR_OF = {"progressive": "create", "change": "change"}
 """What of the floor a line does besides."""
 
@@ -79,7 +76,6 @@ class Rollouts:
     async def _roll_out(self) -> None:
         bench = self._bench
         await bench.run_controller()
-        await asyncio.sleep(max(0.0, YOUNG_SECONDS - bench.controller.age))
         bench.seen.let_agents(True)
         await self._take("progressive", lambda: bench.apply(fleet.TENTHS, "1"), "1")
         if "change" in bench.wanted:

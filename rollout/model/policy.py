@@ -27,7 +27,7 @@ class Policy:
     quiet: timedelta = timedelta(seconds=10)
     """How long decisions written by others must have been still before one counts as deselected."""
     lease: timedelta = timedelta(seconds=15)
-    """How long after an outage deadlines still do not run (row 20)."""
+    """How long after an outage deadlines still do not run, nor soaks that began before its end (row 20)."""
     brake_share_percent: int = 20
     """More than this share of a workload's clusters ..."""
     brake_least: int = 10

@@ -53,6 +53,8 @@ class Terms:
     soak: timedelta
     grace: timedelta
     outages: tuple[tuple[datetime, datetime], ...] = ()
+    lease: timedelta = timedelta(0)
+    """How much of the end of each outage is for news that comes late (`Timing`)."""
     intents: Intents = NO_INTENTS
     approvals: tuple[Approval, ...] = ()
     keeps_templates: bool = False
@@ -335,6 +337,7 @@ def timing_of(terms: Terms, outages: tuple[tuple[datetime, datetime], ...]) -> T
         deadline=terms.spec.deadline,
         grace=terms.grace,
         outages=outages,
+        lease=terms.lease,
         blind_since=terms.blind_since,
         measured=measured,
         approved=_approved_clusters(terms) if measured is not None else {},

@@ -41,8 +41,6 @@ from rollout.strategies.base import Closed
 from rollout.strategies.stages import soak_of
 from rollout.values.rendering import ValueShown
 
-MEASURING = f"take them out of the annotations, or have {names.SEMANTICS}: strict"
-
 
 def _taken_back(heads: Mapping[str, Head]) -> dict[str, str]:
     """Revisions that are taken back, with the placement that does, or did until it was left out."""
@@ -331,6 +329,7 @@ class Workload(ABC, Generic[S_co]):
             soak=soak_of(spec, around.policy.settle if settles else timedelta(0)),
             grace=around.policy.failure_grace,
             outages=around.outages.spans,
+            lease=around.policy.lease,
             intents=self.intents,
             approvals=around.approvals(self.ref, share.placement_key.partition("/")[0]),
             as_ocm=share.asked.raw if self.is_ocm else None,
@@ -346,9 +345,8 @@ class Workload(ABC, Generic[S_co]):
         """Why an analysis that it asks for cannot be made; "" where all can."""
         if self.is_ocm and self.intents.templates:
             listed = ", ".join(sorted(self.intents.templates))
-            return (
-                f"profile ocm measures nothing, and analyses are asked for ({listed}): {MEASURING}"
-            )
+            instead = f"take them out of the annotations, or have {names.SEMANTICS}: strict"
+            return f"profile ocm measures nothing, and analyses are asked for ({listed}): {instead}"
         return around.unmeasurable(self.ref, self.intents)
 
     def advance(self, now: datetime) -> None:

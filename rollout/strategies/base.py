@@ -112,7 +112,8 @@ class Timing:
     ``soak`` is how long success must stand without a break; ``deadline`` (None: for ever) runs from
     the first attempt; ``grace`` is how long a failure may stand before it counts. ``outages`` are
     the spans (from, to), ascending and disjoint, in which the hub was out of touch: neither deadlines
-    nor soaks run in them (rows 8, 20). ``blind_since`` is when such a span began that is not over yet: events may
+    nor soaks run in them (rows 8, 20). The last ``lease`` of each is for news that comes late: success that was
+    heard only in it soaks without delay. ``blind_since`` is when such a span began that is not over yet: events may
     be missing, so nothing that came due since then counts as decided. ``measured`` are the analyses of
     single clusters (None: none is asked for): a cluster has not soaked before its own is Successful, or is
     ``approved`` where it is not clear or cannot be measured (until when; None: without end).
@@ -122,6 +123,7 @@ class Timing:
     deadline: timedelta | None = None
     grace: timedelta = timedelta(seconds=60)
     outages: tuple[tuple[datetime, datetime], ...] = ()
+    lease: timedelta = timedelta(0)
     blind_since: datetime | None = None
     measured: Mapping[str, AnalysisVerdict] | None = None
     approved: Mapping[str, datetime | None] = field(default_factory=dict)

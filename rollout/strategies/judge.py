@@ -3,6 +3,7 @@
 The one place where soak, deadline and failure grace are measured. Source: semantics rows 6-9, 11, 20.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -115,7 +116,7 @@ def _succeeded(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     if measured is AnalysisPhase.FAILED:
         return Judgement(Phase.FAILED, None, ANALYSIS_FAILED)
     since = standing.since or standing.touched
-    soaked_at = _later(since, timing.soak, timing)
+    soaked_at = _soaked_at(since, timing)
     reason, until = "", None if soaked_at <= now else _coming(soaked_at)
     if soaked_at <= now:
         if measured in (None, AnalysisPhase.SUCCESSFUL):
@@ -211,17 +212,29 @@ def limit_of(touched: datetime, timing: Timing) -> datetime | None:
     except OverflowError:
         return None
     if timing.outages:  # hardly ever, and this is asked of each cluster
-        at = _later(touched, span, timing)
+        at = _later(touched, span, timing.outages)
     return None if at == _NEVER else at
 
 
-def _later(start: datetime, span: timedelta, timing: Timing) -> datetime:
+def _soaked_at(since: datetime, timing: Timing) -> datetime:
+    """The instant at which success has been seen for as long as it has to be.
+
+    The lease at the end of an outage is for late news of what was there before it ended: success that was
+    heard only then was seen from its beginning.
+    """
+    unseen = [span for span in timing.outages if span[1] - since > timing.lease]
+    return _later(since, timing.soak, unseen)
+
+
+def _later(
+    start: datetime, span: timedelta, unseen: Iterable[tuple[datetime, datetime]]
+) -> datetime:
     """The instant at which this much time has been seen since ``start``.
 
-    A span in which the hub was out of touch moves it by as much of the span as lay after the start.
+    What is ``unseen`` (from, to; ascending) moves it by as much as lay after the start.
     """
     at = _after(start, span)
-    for begin, end in timing.outages:
+    for begin, end in unseen:
         if end <= start:
             continue
         if begin >= at:

@@ -185,15 +185,31 @@ _OF_WAITS: tuple[Mutant, ...] = (
     fault(
         "S13",
         "success needs no soak",
-        (JUDGE, "soaked_at = _later(since, timing.soak, timing)", "soaked_at = since"),
+        (JUDGE, "soaked_at = _soaked_at(since, timing)", "soaked_at = since"),
     ),
     fault(
         "S13",
         "a soak runs on while nobody looks",
+        (JUDGE, "soaked_at = _soaked_at(since, timing)", "soaked_at = since + timing.soak"),
+        focus="outages",
+    ),
+    fault(
+        "S13",
+        "late news of an outage ends no soak",
         (
             JUDGE,
-            "soaked_at = _later(since, timing.soak, timing)",
-            "soaked_at = since + timing.soak",
+            "unseen = [span for span in timing.outages if span[1] - since > timing.lease]",
+            "unseen = [(begin, end - timing.lease) for begin, end in timing.outages]",
+        ),
+        focus="outages",
+    ),
+    fault(
+        "L2",
+        "an outage puts off soaks that begin after it",
+        (
+            JUDGE,
+            "if span[1] - since > timing.lease]",
+            "if span[1] > since]",
         ),
         focus="outages",
     ),

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from tests.safety.asked import Said
 from tests.safety.subject import Carried
-from tests.safety.terms import Groups, Plan, Stage, Terms, Waits
+from tests.safety.terms import LEASE, Groups, Plan, Stage, Terms, Waits
 from tests.safety.tracks import Track
 from tests.safety.way_back import WayBack
 
@@ -25,6 +25,22 @@ def _later(begin: datetime, span: timedelta, unseen: Iterable[Span]) -> datetime
             at += back - max(out, over)
             over = back  # of spans that overlap no time counts twice
     return at
+
+
+def joined(outages: Iterable[Span]) -> list[Span]:
+    """Outages, each with the lease after it; what overlaps is one, in which nothing was surely still."""
+    found: list[Span] = []
+    for out, back in sorted(outages):
+        if found and out <= found[-1][1]:
+            found[-1] = found[-1][0], max(back, found[-1][1])
+        else:
+            found.append((out, back))
+    return found
+
+
+def _soaked_at(since: datetime, soak: timedelta, unseen: Iterable[Span]) -> datetime:
+    """What was heard only after an outage was seen from its beginning: the lease after it is for late news."""
+    return _later(since, soak, [span for span in joined(unseen) if span[1] - LEASE > since])
 
 
 @dataclass(slots=True)
@@ -140,9 +156,9 @@ class Readings:
         if not soak:
             return track.health == "succeeded"  # no time is needed, so none decides
         unseen = self._surely_noted(track)
-        return track.health == "succeeded" and _later(track.since, soak, unseen) <= self.seen_until(
-            now
-        )
+        return track.health == "succeeded" and _soaked_at(
+            track.since, soak, unseen
+        ) <= self.seen_until(now)
 
     def has_soaked_by_record(self, track: Track, now: datetime) -> bool:
         """Whether it was found otherwise at this instant, and had soaked by what is written down of it. A
@@ -153,13 +169,13 @@ class Readings:
         if self.terms is None or kept is None or kept.health != "succeeded" or track.since != now:
             return False
         unseen = self._surely_noted(track)
-        return _later(kept.since, self.terms.soak, unseen) <= self.seen_until(now)
+        return _soaked_at(kept.since, self.terms.soak, unseen) <= self.seen_until(now)
 
     def may_still_soak(self, track: Track, now: datetime) -> bool:
         """Whether it has not soaked by the latest reading: the engine may go by every outage."""
         if self.terms is None or track.health != "succeeded":
             return False
-        return _later(track.since, self.terms.soak, self.outages) > self.seen_until(now)
+        return _soaked_at(track.since, self.terms.soak, self.outages) > self.seen_until(now)
 
     def is_maybe_soaked(self, track: Track, now: datetime) -> bool:
         """Whether it has soaked by the plain model, and maybe not by the outages that the engine was told of."""
@@ -274,7 +290,7 @@ class Readings:
                 continue
             limit = self.deadline(track.last, self.outages)
             if track.health == "succeeded":
-                found.append((_later(track.since, self.terms.soak, self.outages), cluster))
+                found.append((_soaked_at(track.since, self.terms.soak, self.outages), cluster))
                 continue
             if limit is not None:
                 found.append((limit, cluster))

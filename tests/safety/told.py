@@ -1,7 +1,7 @@
 """What has the engine been told, and what follows from it for the plain model?"""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
 
 from rollout.model.kinds import (
@@ -22,7 +22,7 @@ from tests.safety.allowed import allow
 from tests.safety.asked import asked_in, is_over, said_of
 from tests.safety.instants import instant
 from tests.safety.model import Rollout
-from tests.safety.readings import Span
+from tests.safety.readings import Span, joined
 from tests.safety.subject import Carried, Subject
 from tests.safety.terms import (
     LEASE,
@@ -370,7 +370,7 @@ class Told:
         blind, until = self.blind_since(), changed_at + QUIET
         if blind is not None and blind < until:
             return now + QUIET
-        for out, back in _joined(self.outages):
+        for out, back in joined(self.outages):
             heard = back - LEASE
             if out < until and changed_at < heard:
                 until = max(until, heard + QUIET)
@@ -436,14 +436,3 @@ def _available(cluster: Obj) -> bool:
         c["type"] == "ManagedClusterConditionAvailable" and c["status"] == "True"
         for c in (cluster.get("status") or {}).get("conditions") or []
     )
-
-
-def _joined(outages: Collection[Span]) -> list[Span]:
-    """Outages, each with the lease after it; what overlaps is one, in which nothing was surely still."""
-    found: list[Span] = []
-    for out, back in sorted(outages):
-        if found and out <= found[-1][1]:
-            found[-1] = found[-1][0], max(back, found[-1][1])
-        else:
-            found.append((out, back))
-    return found

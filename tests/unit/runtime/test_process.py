@@ -25,7 +25,6 @@ from tests.support.addons import addon, installed_at
 from tests.support.processes import SEC, T0, Process, World
 
 CLUSTERS = 16
-AGENTS = {"defaults": {"apply": "2s", "ready": "10s"}}
 
 
 def documents(**fields: Any) -> list[Obj]:
@@ -142,6 +141,31 @@ def test_a_new_leader_starts_where_the_old_one_stopped_and_counts_the_gap_as_an_
     assert len(world.works()) == CLUSTERS
 
 
+@pytest.mark.parametrize(
+    ("soak", "seconds"),
+    [
+        pytest.param("0s", 3, id="no soak: at once"),
+        pytest.param("8s", 12, id="a soak of 8 s, from when it heard of the success"),
+    ],
+)
+def test_a_new_leader_goes_on_at_once_with_success_that_nobody_had_heard_of(
+    soak: str, seconds: float
+) -> None:
+    """S13: it is there when the new leader begins, which sees all of the soak itself."""
+    strategy = make.progressive(maxConcurrency=4, minSuccessTime=soak)
+    workload = make.workload(strategy=strategy, rules=())
+    world = World([*make.fleet(CLUSTERS), workload], defaults={"readyAfter": "5s"})
+    first = world.start("p0")
+    world.on(10, lambda: len(world.works()) == 4)
+    first.frozen = True
+    second = world.start("p1")
+    world.on(60, lambda: second.controller.leads)
+    assert len(world.works()) == 4
+
+    world.on(seconds, lambda: len(world.works()) == 8)
+    assert len(world.works()) == 8
+
+
 def test_a_cut_line_ends_the_leader_at_its_deadline_and_the_other_one_finishes() -> None:
     world = World(documents())
     first = world.start("p0")
@@ -240,7 +264,7 @@ def test_a_lease_that_is_renewed_by_one_who_looks_at_nothing_ends_no_deadline(
     world.on(40)
 
     assert second.controller.leads
-    assert progressing(world) == "RollingOut"
+    assert progressing(world) == "Complete"
     ((begin, _), *_) = second.controller.engine.fleet.outages.spans
     assert T0 + 7 * SEC <= begin <= T0 + 10 * SEC
 

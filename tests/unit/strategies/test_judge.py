@@ -271,6 +271,43 @@ def test_a_soak_stands_still_while_the_hub_is_out_of_touch() -> None:
     assert judge(standing("a", SUCCEEDED), NEW, timing, end).phase is Phase.SOAKED
 
 
+# An outage from 1:00 to 5:00 after the touch, then a lease of 15 s. When success was heard | when it has soaked
+# for 10 s. Seconds after the touch.
+@pytest.mark.parametrize(
+    ("since", "soaked_at"),
+    [
+        pytest.param(40, 50, id="over before the outage"),
+        pytest.param(50, 60, id="over as the outage begins"),
+        pytest.param(51, 61 + 255, id="broken into by the outage: late news may tell of its end"),
+        pytest.param(299, 299 + 10 + 16, id="heard while other kinds were out of touch"),
+        pytest.param(300, 310, id="heard as the outage ended"),
+        pytest.param(301, 311, id="heard in the lease after it"),
+        pytest.param(315, 325, id="heard after the lease"),
+    ],
+)
+@pytest.mark.parametrize("touched", [0, 300], ids=["touched before", "touched after"])
+def test_a_soak_that_begins_after_an_outage_is_not_put_off_by_it(
+    since: int, soaked_at: int, touched: int
+) -> None:
+    """S13: what was heard then was seen from its beginning."""
+    lease = timedelta(seconds=15)
+    spans = ((T0 + MIN, T0 + 5 * MIN + lease),)
+    timing = Timing(soak=10 * SEC, outages=spans, lease=lease)
+    known = standing("a", SUCCEEDED, T0 + min(touched, since) * SEC, T0 + since * SEC)
+    end = T0 + soaked_at * SEC
+
+    assert judge(known, NEW, timing, end - US) == (Phase.SOAKING, end, "")
+    assert judge(known, NEW, timing, end).phase is Phase.SOAKED
+
+
+def test_success_that_needs_no_soak_counts_as_soon_as_it_is_heard_after_an_outage() -> None:
+    lease = timedelta(seconds=15)
+    timing = Timing(outages=((T0, T0 + MIN + lease),), lease=lease)
+
+    found = standing("a", SUCCEEDED, T0, T0 + MIN)
+    assert judge(found, NEW, timing, T0 + MIN).phase is Phase.SOAKED
+
+
 @pytest.mark.parametrize(
     ("begin", "end", "counts_at"),
     [
