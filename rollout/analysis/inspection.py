@@ -37,8 +37,10 @@ from rollout.model.wording import nearest
 from rollout.placement.cel import expressions
 from rollout.placement.cel.expressions import Judge
 from rollout.placement.scheduler import check
+from rollout.plugins import gates
 from rollout.strategies.base import select
-from rollout.strategies.gates import misplaced
+from rollout.strategies.gate_kinds import GATES
+from rollout.strategies.gates import misplaced, unknown_kind
 from rollout.strategies.stages import BUILT_IN
 from rollout.values.faults import uncompiled, unselectable
 from rollout.values.rendering import Rendering
@@ -233,7 +235,7 @@ def _strangers(item: Item, path: str, text: object) -> list[Finding]:
 
 
 def _gates(world: World) -> Iterator[Finding]:
-    """Gates that would stand nowhere, of workloads whose Placements are in the files."""
+    """Gates of no kind, and those that would stand nowhere, of workloads whose Placements are in the files."""
     for item, workload in world.replicasets:
         path = f"metadata.annotations[{names.GATES}]"
         refs = [ref.name for ref in workload.refs]
@@ -246,14 +248,29 @@ def _gates(world: World) -> Iterator[Finding]:
                 yield item.error(path, f"{message}: the workload would be held", listing)
             else:
                 yield from _misplaced(world, item, workload, gate, path=path)
+            yield from _of_no_kind(item, gate, path=path)
         yield from _templates(world, item, workload)
+
+
+def _of_no_kind(item: Item, gate: GateRef, *, path: str) -> Iterator[Finding]:
+    """That nothing that is installed here can open the gate."""
+    kinds = GATES if gate.kind in GATES else gates()
+    if gate.kind not in kinds:
+        meant = nearest(gate.kind, kinds)
+        yield item.warning(
+            path,
+            f"{unknown_kind(gate, kinds).message}; a controller without it holds the workload",
+            f"did you mean {meant}?"
+            if meant
+            else "correct the word, or install its package here, too",
+        )
 
 
 def _templates(world: World, item: Item, workload: ReplicaSet) -> Iterator[Finding]:
     """Templates of analyses that are in no file."""
     intents = read_intents(workload.annotations)
-    gates = [gate.argument for gate in intents.gates if gate.kind == ANALYSIS_GATE]
-    asked = [(names.GATES, name) for name in gates]
+    measured = [gate.argument for gate in intents.gates if gate.kind == ANALYSIS_GATE]
+    asked = [(names.GATES, name) for name in measured]
     asked += [
         (names.ANALYSIS, intents.analysis),
         (names.CLUSTER_ANALYSIS, intents.cluster_analysis),

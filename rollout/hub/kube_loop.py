@@ -1,4 +1,4 @@
-"""The event loop of the connections to an API server."""
+"""The event loop of the connections to an API server, and to what is measured and told."""
 
 import asyncio
 import socket

@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
+from rollout.hub.kube_loop import Loop
+
 T = TypeVar("T")
 NAMESPACE: ContextVar[str] = ContextVar("namespace", default="")
 """For whom the present task asks."""
@@ -103,7 +105,7 @@ class Workers:
 
     def __init__(self, name: str, most: int, of_one: int) -> None:
         self.places = FairPlaces(most, of_one)
-        self._loop = asyncio.new_event_loop()
+        self._loop = Loop()
         self._tasks: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -143,3 +145,4 @@ class Workers:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await last()
+        await self._loop.hang_up()

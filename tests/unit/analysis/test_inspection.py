@@ -106,6 +106,20 @@ def test_a_gate_that_would_stand_nowhere_is_a_warning(gates: str, words: str) ->
     assert words in found.message
 
 
+@pytest.mark.parametrize(
+    ("kind", "remedy"),
+    [
+        ("analisys/slo", "did you mean analysis?"),
+        ("weekday=Tue", "correct the word, or install its package here, too"),
+    ],
+)
+def test_a_gate_of_a_kind_that_is_not_installed_is_a_warning(kind: str, remedy: str) -> None:
+    (found,) = inspected(IN_GROUPS, gated(f"before:rest={kind}", ref()))
+
+    assert (found.severity, found.path, found.remedy) == (Severity.WARNING, GATES, remedy)
+    assert f"no kind of gate is called {kind.partition('/')[0]!r}; there are: " in found.message
+
+
 def test_a_gate_in_a_placement_that_the_workload_does_not_have_is_an_error() -> None:
     (found,) = inspected(IN_GROUPS, gated("before:flet/rest", ref()))
 

@@ -1,8 +1,12 @@
 """Providers against a real server that misbehaves: whatever it does there is a sample, within bounds."""
 
+import contextlib
+import gc
 import math
+import socket
 import subprocess
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -27,11 +31,12 @@ from rollout.measuring.values import (
 )
 from rollout.model.kinds import REPLICA_SET, ROLLOUT_ANALYSIS_RUN, Obj, Ref
 from rollout.providers.hosts import HostPolicy, RefusedHostError, policy_of
-from rollout.providers.http import LONGEST_SECONDS, HttpClient
+from rollout.providers.http import LONGEST_SECONDS, HttpClient, MetricRequest, UnmeasuredError
 from rollout.providers.jobs import JOB
 from rollout.providers.kinds import MetricProvider, installed
 from rollout.providers.measurer import AT_ONCE, ProviderMeasurer
 from rollout.providers.secrets import SECRET
+from rollout.providers.workers import Workers
 from tests.support.bad_server import LATE, WAYS, bad_server
 
 LOOPBACK = HostPolicy(("127.0.0.1",))
@@ -143,6 +148,34 @@ def test_a_slow_answer_is_given_up(way: str, server: str, monkeypatch: pytest.Mo
 
     assert "no answer within" in found.error
     assert SystemClock().now() - began < timedelta(seconds=very_late)
+
+
+@pytest.mark.filterwarnings("ignore:Sending a large body")  # more than sockets keep; we send none
+def test_the_end_closes_connections_over_which_something_is_still_to_go() -> None:
+    """The server takes the connection, and reads nothing."""
+    workers, http = Workers("test", 1, 1), HttpClient(LOOPBACK)
+    given_up = threading.Event()
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen()
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}/"
+
+        async def ask() -> None:
+            with contextlib.suppress(UnmeasuredError):
+                await http.ask(
+                    MetricRequest(url=url, method="POST", body=bytes(1 << 25), seconds=0.2)
+                )
+            given_up.set()
+
+        workers.begin(ask)
+        assert given_up.wait(60)
+        workers.close(http.close)
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        gc.collect()
+    assert [str(each.message) for each in found] == []
 
 
 @pytest.mark.parametrize(
