@@ -1,4 +1,4 @@
-"""The event loop of the connections to an API server, and to what is measured and told."""
+"""The event loop of the connections to an API server, and of those to providers and sinks."""
 
 import asyncio
 import socket
