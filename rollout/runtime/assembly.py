@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from rollout.api.models import prepare
 from rollout.clock import Clock
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import Hub
@@ -228,6 +229,7 @@ def _planners(
     )
     if not settings.schedule_placements:
         del found[PLACEMENT]
+    prepare(kind for kind in (PLACEMENT, *WORKLOADS) if kind in found)  # also where it stands by
     return found, placing
 
 

@@ -147,12 +147,12 @@ class KubeIo:
 
     def _is_overtaken(self, attempt: Attempt) -> bool:
         """Whether others wrote first, and the watch has told of that meanwhile."""
+        if attempt.outcome.result is not WriteResult.STALE:
+            return False
         if isinstance(attempt.write, PatchWork):
             return False  # it may rest on what was read since
         rested_on = precondition(attempt.write)
-        if rested_on is None or attempt.outcome.result is not WriteResult.STALE:
-            return False
-        return self._version_of(attempt.write.ref) > rested_on
+        return rested_on is not None and self._version_of(attempt.write.ref) > rested_on
 
     # -- reads in between ----------------------------------------------------------------------
 
