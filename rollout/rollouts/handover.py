@@ -36,12 +36,12 @@ def carried_over(
         found = _broken(_selected(terms), lines, now)
         found |= _unwritten(terms, present, timing, head, now=now)
     else:
-        if before.as_ocm is None:
-            open_ = [line.standing for line in present if line.standing and is_open(line.standing)]
-            settled = ended(open_, timing, now)
-            found = {c: replace(lines[c], standing=standing) for c, standing in settled.items()}
-        # Where the selection could not be read at first, this process has judged nothing of these yet.
+        # Where the selection could not be read at first, this process has judged nothing of the others yet.
         judged = frozenset(_selected(before))
+        if before.as_ocm is None:
+            mine = [line.standing for line in present if line.cluster in judged]
+            settled = ended([each for each in mine if each and is_open(each)], timing, now)
+            found = {c: replace(lines[c], standing=standing) for c, standing in settled.items()}
         found |= _broken([c for c in _selected(terms) if c not in judged], lines, now)
     found |= _of_another_time(terms, present, found, head)
     for line in present:

@@ -67,18 +67,23 @@ def test_a_soak_that_broke_while_nobody_looked_begins_again() -> None:
     assert hub.phase("a") is Phase.SOAKING
 
 
-def test_a_soak_that_broke_while_nobody_looked_begins_again_once_its_cluster_is_selected() -> None:
+@pytest.mark.parametrize("broken", [{"token": "another"}, {"content": "another", "revision": ""}])
+def test_a_soak_that_broke_while_nobody_looked_begins_again_once_its_cluster_is_selected(
+    broken: dict[str, str],
+) -> None:
     """S13: the placement may be torn, or missing, when the process begins."""
-    hub = begun(spec_of(limit=1))
+    hub = begun(spec_of(limit=1, deadline=None))
     hub.hear("a", SUCCEEDED)
-    hub.works["a"] = structs.replace(hub.works["a"], token="another")
+    was, hub.works["a"] = hub.works["a"], structs.replace(hub.works["a"], **broken)
     selected, hub.clusters, hub.is_known = hub.clusters, "", False
     hub.restart(SOAK - US)
 
-    hub.later(MIN)
+    hub.later(SOAK + MIN)
     hub.clusters, hub.is_known = selected, True
     hub.live.look(hub.works)
     hub.agree()
+    hub.works["a"] = structs.replace(was, token="another")
+    hub.live.observe("a", hub.works["a"], hub.now)
     assert hub.phase("a") is Phase.SOAKING
     hub.later(SOAK - US)
     assert hub.phase("a") is Phase.SOAKING
