@@ -165,7 +165,7 @@ class LiveRollout(Standings):
     ) -> None:
         """Go on with the same clusters, stages and revision. Cost: the clusters of which time decides."""
         ledger = self.ledger
-        known = ledger.open_standings()
+        known = [each for each in ledger.open_standings() if each.cluster in ledger]
         was = not_heard_in(ledger.rollout, outages, terms.blind_since)
         settled = ended(known, was.timing, now) if terms.as_ocm is None else {}
         self.book.set_head(replace(self.head, outages=outages))

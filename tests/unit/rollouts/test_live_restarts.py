@@ -79,6 +79,8 @@ def test_a_soak_that_broke_while_nobody_looked_begins_again_once_its_cluster_is_
     hub.restart(SOAK - US)
 
     hub.later(SOAK + MIN)
+    hub.outages = ((hub.now - US, hub.now),)
+    hub.agree()
     hub.clusters, hub.is_known = selected, True
     hub.live.look(hub.works)
     hub.agree()
