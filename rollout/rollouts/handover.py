@@ -93,8 +93,8 @@ def _broken(clusters: Iterable[str], lines: Mapping[str, Line], now: datetime) -
     has another stamp than before. Nobody knows since when, so it may not have lasted long enough
     (rows 7, 8).
 
-    The same holds for a success if somebody changed what the write brought. Other content alone says
-    nothing: a new process cannot tell an older revision with a cluster's own configurations from others.
+    The same holds for a success where the cluster carries other content. That may be what it had before, of an
+    older revision with a configuration of its own, which a new process cannot tell: then it soaks no more.
     """
     found: dict[str, Line] = {}
     for cluster in clusters:
@@ -104,14 +104,13 @@ def _broken(clusters: Iterable[str], lines: Mapping[str, Line], now: datetime) -
             continue
         if known.verdict not in (None, Verdict.FAILED):  # who came too late may soak all the same
             continue
-        is_changed = seen is not None and seen.revision == known.revision != seen.content
-        if is_changed and known.health is Health.SUCCEEDED:
-            found[cluster] = replace(line, standing=silenced(known, now))
-        elif seen is None or (seen.content == known.revision and seen.health is not known.health):
-            has_recovered = known.health is Health.FAILED and seen is not None
-            if known.health is Health.SUCCEEDED or has_recovered:
+        if seen is None or seen.content != known.revision:
+            if known.health is Health.SUCCEEDED:
                 found[cluster] = replace(line, standing=silenced(known, now))
-        elif seen.content == known.revision and is_broken(known, seen):
+        elif seen.health is not known.health:
+            if known.health in (Health.SUCCEEDED, Health.FAILED):
+                found[cluster] = replace(line, standing=silenced(known, now))
+        elif is_broken(known, seen):
             begun = replace(known, since=now, token=seen.token)
             found[cluster] = replace(line, standing=begun)
     return found

@@ -120,11 +120,14 @@ def test_on_an_older_revision_a_soak_that_broke_while_nobody_looked_keeps_its_sl
     assert hub.phases() == "a:Outdated b:Waiting c:Waiting d:Waiting"
 
 
-def test_a_success_that_somebody_changed_by_hand_while_nobody_looked_has_not_soaked() -> None:
+@pytest.mark.parametrize("says", [A, ""])
+def test_a_success_that_somebody_changed_by_hand_while_nobody_looked_has_not_soaked(
+    says: str,
+) -> None:
     """S13: it was seen for a moment, and what was written is there no more."""
     hub = begun()
     hub.hear("ab", SUCCEEDED)
-    hub.works["a"] = structs.replace(hub.works["a"], content="by hand", revision=A)
+    hub.works["a"] = structs.replace(hub.works["a"], content="by hand", revision=says)
     hub.revision = B
 
     hub.restart(SOAK)
