@@ -421,10 +421,10 @@ class Judge:
         now, window = self.now(), timedelta(minutes=10)
         lately = {c: each for c, each in self._removed.items() if now < each[0] + window}
         self._removed = {**lately, cluster: (now, is_there)}
-        edited = self.told.edited_at
-        if edited is not None and now < edited + window:
+        edited, planned = self.told.edited_at, now - self.lag
+        if edited is not None and planned < edited + window:
             return
-        if self.told.are_removals_released(now - self.lag):  # when they were planned
+        if self.told.are_removals_released(planned):
             return
         self.counts["S11.removals"] += 1
         count = len(self._removed)

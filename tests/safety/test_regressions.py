@@ -218,7 +218,8 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     gone while nobody lives, and whose soak ended in an outage that nobody wrote down; a stage that was done
     while it had no cluster, in a record that is lost; a cluster that was lost when the process died before it
     wrote that down; one that is selected again while its work is being deleted; a soak that broke while nobody
-    lived, of a cluster that the next process knows as selected only later, or that carries other content by then.
+    lived, of a cluster that the next process knows as selected only later, or that carries other content by then;
+    removals on their way when the ten minutes after an edit end.
     """
     seeds = [280, 843, 1030, 1454, 1462, 2051, 3062, 3659, 3687, 500210, 457770440]
     seeds += [700000010, 700000024]
@@ -231,4 +232,5 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     addons = [1140, 1279, 1415, 665746438, 879868512, 975281533, 748726928, 748726937]
     addons += [339210272, 339210778, 141293054, 141293662, 253512155, 600553899, 336725081]
     addons += [673787104, 70358598, 460132203, 835110300, 496857909, 494071913, 415533384]
+    addons += [375449428]
     assert run(addons, "addon").broken == []
