@@ -123,11 +123,12 @@ class RepairsJudge:
         owner, workload = self.told.owner(ref.namespace), self.told.workload()
         if known is None or owner is None or "deletionTimestamp" in known["metadata"]:
             return
-        wrong = self.told.subject.disowned(workload, known, owner.name) if workload else ""
+        keys = self.told.subject.disowned(workload, known, owner.name) if workload else ""
+        wrong = {*filter(None, keys.split(", "))} - {names.WORK_PLACEMENT_LABEL}
         labels = known["metadata"].get("labels") or {}
-        if wrong == names.WORK_OWNER_LABEL and wrong not in labels:
+        if wrong == {names.WORK_OWNER_LABEL} and not wrong & labels.keys():
             allow(self.counts, "label_taken_off")
-        elif wrong and wrong != names.WORK_PLACEMENT_LABEL:
+        elif wrong:
             self.counts["S18.works_repaired"] += 1
             if f"cluster {ref.namespace} " not in said:
                 self.blame("S18", f"{ref} named another owner, and is repaired without a word")

@@ -219,7 +219,7 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     while it had no cluster, in a record that is lost; a cluster that was lost when the process died before it
     wrote that down; one that is selected again while its work is being deleted; a soak that broke while nobody
     lived, of a cluster that the next process knows as selected only later, or that carries other content by then;
-    removals on their way when the ten minutes after an edit end.
+    removals on their way when the ten minutes after an edit end; two labels that are taken off one work.
     """
     seeds = [280, 843, 1030, 1454, 1462, 2051, 3062, 3659, 3687, 500210, 457770440]
     seeds += [700000010, 700000024]
@@ -227,7 +227,7 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     seeds += [800000471, 800000710, 748726679, 748726818, 748726903]
     seeds += [464, 6089, 66767960, 158022088, 158022749, 273126012, 253511920, 253512193, 253512420]
     seeds += [205613780, 614816354, 600553973, 336725214, 673787227, 506515296, 534148444]
-    seeds += [910000283, 701713964, 166566713, 472912783, 892395947, 892395959]
+    seeds += [910000283, 701713964, 166566713, 472912783, 892395947, 892395959, 500674921]
     assert run(seeds).broken == []
     addons = [1140, 1279, 1415, 665746438, 879868512, 975281533, 748726928, 748726937]
     addons += [339210272, 339210778, 141293054, 141293662, 253512155, 600553899, 336725081]
