@@ -279,7 +279,11 @@ def decode_work(obj: Obj, previous: Work | None = None) -> Work:
     uid, generation = text(meta.get("uid")), whole(meta.get("generation"))
     known = previous if previous is not None and uid == previous.uid != "" else None
     is_same_spec = known is not None and generation == known.generation != 0
-    labels = shared_map(strings(meta.get("labels")))
+    labels: Mapping[str, str]
+    if known is not None and known.labels == meta.get("labels"):
+        labels = known.labels
+    else:
+        labels = shared_map(strings(meta.get("labels")))
     annotations = strings(meta.get("annotations"))
     started, said = annotations.get(STARTED_AT), annotations.get(OWNER)
     status = mapping(obj.get("status"))

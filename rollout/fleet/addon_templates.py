@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from rollout.api.decoding import decode, decoder
 from rollout.api.fields import listed, mapping, strings, text
 from rollout.fleet.addons import known_of
@@ -48,7 +50,7 @@ _RESOURCES: dict[Kind, Resource] = {
 }
 
 
-class _TemplateCluster(NamedTuple):
+class _TemplateCluster(Struct, frozen=True, gc=False):
     """What counts of a ManagedCluster."""
 
     registries: str

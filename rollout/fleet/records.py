@@ -81,7 +81,9 @@ class Records:
             notes = self._known(where, number) or notes
         placement = notes.get(names.RECORD_PLACEMENT, "")
         owner = self._owner_at(where, notes.get(names.OWNER, ""), placement)
-        self._drop(where, number)
+        is_as_known = event.change is not Change.DELETED and notes == self._known(where, number)
+        if not is_as_known or owner is None:  # else it says the same of whose page it is
+            self._drop(where, number)
         if event.change is not Change.DELETED and owner is not None:
             self._pages.setdefault(where, {})[number] = event.obj
             self._placements.setdefault(owner, {})[where] = placement

@@ -60,6 +60,6 @@ def _is_next_page(ref: Ref, new: Obj, old: Obj) -> bool:
 def _same_outside(new: Obj, old: Obj) -> bool:
     """Whether all but metadata and status is the same, by identity: a hub keeps that."""
     for field, value in new.items():
-        if field not in _OUTSIDE_SPEC and old.get(field) is not value:
+        if old.get(field) is not value and field not in _OUTSIDE_SPEC:
             return False
-    return old.keys() - _OUTSIDE_SPEC <= new.keys()
+    return old.keys() <= new.keys() or old.keys() - _OUTSIDE_SPEC <= new.keys()

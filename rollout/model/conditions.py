@@ -14,7 +14,7 @@ LONGEST_MESSAGE = 32_768
 """Characters that an API server takes; for one message that is longer it refuses the whole status."""
 
 
-class Saying(Struct, frozen=True):
+class Saying(Struct, frozen=True, gc=False):
     """The part of a `Condition` that is given by place: what it says."""
 
     type: str
@@ -47,10 +47,9 @@ class Condition(Saying, frozen=True, kw_only=True):
 
 
 @lru_cache(maxsize=16_384)
-def condition_of(
-    kind: str, status: str, reason: str, message: str, observed: int | None, since: str
-) -> Condition:
+def _condition_of(said: tuple[str, str, str, str, int | None, str]) -> Condition:
     """One value for equal conditions: the agents of a fleet say the same few things at once."""
+    kind, status, reason, message, observed, since = said
     return Condition(
         kind, status, reason, message, observed_generation=observed, since=parse_instant(since)
     )
@@ -65,13 +64,15 @@ def read_condition(raw: object) -> Condition | None:
     observed, since = get("observedGeneration"), get("lastTransitionTime")
     if not isinstance(kind, str):
         return None
-    return condition_of(
-        kind,
-        status if isinstance(status, str) else "Unknown",
-        reason if isinstance(reason, str) else "",
-        message if isinstance(message, str) else "",
-        observed=observed if type(observed) is int else None,
-        since=since if isinstance(since, str) else "",
+    return _condition_of(
+        (
+            kind,
+            status if isinstance(status, str) else "Unknown",
+            reason if isinstance(reason, str) else "",
+            message if isinstance(message, str) else "",
+            observed if type(observed) is int else None,
+            since if isinstance(since, str) else "",
+        )
     )
 
 

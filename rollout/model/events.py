@@ -15,7 +15,7 @@ class Change(Enum):
     DELETED = "DELETED"
 
 
-class Event(Struct, frozen=True):
+class Event(Struct, frozen=True, gc=False):
     """One change. ``obj`` is the whole object after it (for DELETED: its last state).
 
     ``version`` is the object's resourceVersion as a number; it only grows for one object.

@@ -241,7 +241,7 @@ def find(word: str) -> Kind | None:
     return None
 
 
-class Ref(Struct, frozen=True):
+class Ref(Struct, frozen=True, gc=False):
     """One object: its kind and its key, ``namespace/name`` or, for cluster-scoped kinds, ``name``."""
 
     kind: Kind

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 
@@ -31,7 +31,7 @@ def size_of(manifest: object) -> int:
     return raw + 1 + frame
 
 
-class WorkAt(Struct, frozen=True):
+class WorkAt(Struct, frozen=True, gc=False):
     """The part of a `Work` that is given by place: which one it is."""
 
     cluster: str
@@ -72,6 +72,11 @@ class Work(WorkAt, frozen=True, kw_only=True):
     def says_as(self, other: "Work") -> bool:
         """Whether both say the same, in whatever version. The content stands for the spec."""
         return replace(self, version=other.version, spec=other.spec) == other
+
+    def is_labelled_as(self, other: "Work") -> bool:
+        """Whether both say the same of whose work they are."""
+        same_labels = self.labels is other.labels or self.labels == other.labels
+        return same_labels and (self.name, self.said_owner) == (other.name, other.said_owner)
 
     def differs_at_most_in_status(self, later: "Work") -> bool:
         """Whether ``later`` is the same object, and nothing was written since but its status, or labels
@@ -132,6 +137,8 @@ def names_another_owner(work: Work, owner: str) -> bool:
     return work.said_owner not in (silent, owner) or labelled not in (None, expected)
 
 
-def oldest(works: Iterable[Work]) -> Work | None:
+def oldest(works: Sequence[Work]) -> Work | None:
     """The one that was made first; of several of one second, the first by name. None where there is none."""
+    if len(works) == 1:  # as nearly always
+        return works[0]
     return min(works, key=lambda work: (work.created, work.name), default=None)

@@ -32,7 +32,7 @@ class Touch:
         return self.first or self.cause in ("Restore", "Configure")
 
 
-class Create(Struct, frozen=True):
+class Create(Struct, frozen=True, gc=False):
     """Create ``obj`` (whole, as JSON, with apiVersion, kind and metadata)."""
 
     ref: Ref
@@ -40,7 +40,7 @@ class Create(Struct, frozen=True):
     touch: Touch | None = None
 
 
-class Patch(Struct, frozen=True):
+class Patch(Struct, frozen=True, gc=False):
     """JSON merge patch of the object, only while it still has ``version`` (None: whatever it has)."""
 
     ref: Ref
@@ -59,7 +59,7 @@ class PatchWork(Patch, frozen=True, kw_only=True):
     known: Work
 
 
-class PatchStatus(Struct, frozen=True):
+class PatchStatus(Struct, frozen=True, gc=False):
     """JSON merge patch ``{"status": status}`` of the status subresource, with the same precondition."""
 
     ref: Ref

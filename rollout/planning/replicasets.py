@@ -339,7 +339,7 @@ class _ReplicaSetPass(Pass):
         """The work that counts there, else the oldest of those being deleted: a second work beside
         one that is still going would be a twin (S9). What it lacks is restored when it is gone.
         """
-        return self.workload.work(cluster) or oldest(self.workload.works(cluster).values())
+        return self.workload.work(cluster) or oldest([*self.workload.works(cluster).values()])
 
     def _not_held(self, clusters: set[str], shut: Shut) -> set[str]:
         """Without those that a person holds, and those that are shut."""

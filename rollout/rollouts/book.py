@@ -39,11 +39,12 @@ class Shelf:
 class _RecordPage:
     """One page: its lines by cluster, and what the hub was last seen to hold."""
 
-    __slots__ = ("_fresh", "_texts", "changed", "rendered", "sent", "stored", "version")
+    __slots__ = ("_decided", "_fresh", "_texts", "changed", "rendered", "sent", "stored", "version")
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}  # of each line, in the order of the page
         self._fresh: dict[str, Line] = {}  # those whose text is not up to date
+        self._decided: dict[str, tuple[Line, str]] = {}  # those last decided, with their text
         self.changed = False
         self.rendered: Obj | None = None
         self.sent: Obj | None = None  # what was last to be written
@@ -65,9 +66,20 @@ class _RecordPage:
     def texts(self) -> dict[str, str]:
         """The lines as text, by cluster, in the order of the page. Costs the lines that have changed."""
         for cluster, line in self._fresh.items():
-            self._texts[cluster] = line_text(line)
+            decided, text = self._decided.pop(cluster, (None, ""))
+            is_known = decided is not None and decided.is_told_as(line)
+            self._texts[cluster] = text if is_known else line_text(line)
         self._fresh.clear()
         return self._texts
+
+    def texts_with(self, decided: Iterable[Line]) -> dict[str, str]:
+        """The same with lines that are decided and not yet put. Nearly all are put next, as they are: their
+        text is kept until then.
+        """
+        texts = self.texts().copy()
+        self._decided = {line.cluster: (line, line_text(line)) for line in decided}
+        texts.update((cluster, text) for cluster, (_, text) in self._decided.items())
+        return texts
 
     @property
     def may_differ(self) -> bool:
@@ -155,19 +167,22 @@ class RecordBook:
         page = self._pages.setdefault(number, _RecordPage())
         was_there = page.stored is not None
         page.stored, page.version = data, version
-        name = page_ref(self.namespace, self.rid, number).name
         if data is None:
             if was_there and not was_in_the_way:
-                self.edited[name] = "was deleted"
+                self.edited[self._name(number)] = "was deleted"
             return True
         if data == page.rendered:
             page.stored = page.rendered  # the same text, kept once
         ours = [each for each in (page.rendered, page.sent) if each is not None]
         if any(_says(data) == _says(each) for each in ours):
-            self.edited.pop(name, None)
+            if self.edited:
+                self.edited.pop(self._name(number), None)
             return False
-        self.edited[name] = f"was changed by {writer() or 'somebody'}"
+        self.edited[self._name(number)] = f"was changed by {writer() or 'somebody'}"
         return True
+
+    def _name(self, number: int) -> str:
+        return page_ref(self.namespace, self.rid, number).name
 
     def left_behind(self, number: int, uid: str, writer: str = "") -> None:
         """The hub holds a page there that this workload does not own: it says nothing, and is in the way."""
@@ -176,8 +191,9 @@ class RecordBook:
         if page is None:
             return
         if page.stored is not None:
-            name = page_ref(self.namespace, self.rid, number).name
-            self.edited[name] = f"was taken away from its workload by {writer or 'somebody'}"
+            self.edited[self._name(number)] = (
+                f"was taken away from its workload by {writer or 'somebody'}"
+            )
         page.stored = page.version = None
 
     def leftovers(self) -> list[Delete]:
@@ -203,13 +219,13 @@ class RecordBook:
             head, lines: what is decided now and not yet taken: it is written before anything follows
                 from it. None: the head as it is.
         """
-        others: dict[int, dict[str, str]] = {}
+        others: dict[int, list[Line]] = {}
         for line in lines:
             place = self._places.get(line.cluster)
             number = self._room() if place is None else place
-            others.setdefault(number, {})[line.cluster] = line_text(line)
+            others.setdefault(number, []).append(line)
         if head is not None and head != self.head:
-            others.setdefault(0, {})
+            others.setdefault(0, [])
         pages = [(number, self._pages[number]) for number in sorted(self.differing().union(others))]
         found = [
             self._write(number, page, self._data(number, page, head, others.get(number)))
@@ -218,11 +234,11 @@ class RecordBook:
         return [write for write in found if write is not None]
 
     def _data(
-        self, number: int, page: _RecordPage, head: Head | None, others: Mapping[str, str] | None
+        self, number: int, page: _RecordPage, head: Head | None, decided: Iterable[Line] | None
     ) -> Obj:
         """The page as it is to be. Rendered once for as long as nothing on it changes."""
-        if others is not None:
-            return _rendered({**page.texts(), **others}, None if number else head or self.head)
+        if decided is not None:
+            return _rendered(page.texts_with(decided), None if number else head or self.head)
         if page.changed or page.rendered is None:
             page.rendered = _rendered(page.texts(), None if number else self.head)
             page.changed = False

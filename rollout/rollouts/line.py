@@ -25,7 +25,7 @@ SOAKED_KEPT = 5
 """Revisions remembered for a cluster. The templates themselves are kept as RolloutRevisions."""
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class Line(Struct, frozen=True, gc=False, kw_only=True):
     """Everything that is known of one cluster in one rollout.
 
     ``standing``: how it stands since it was touched last; None where it never was. ``cause``: why it was
@@ -57,6 +57,11 @@ class Line(Struct, frozen=True, kw_only=True):
         """The content that it is supposed to carry, "" where it was never touched."""
         return "" if self.present is None else self.present.revision
 
+    @property
+    def carried(self) -> str:
+        """The content that it carries, "" where it carries none."""
+        return "" if self.seen is None else self.seen.content
+
     def refused(self, wanted: str) -> RefusedWrite | None:
         """The refused write of what it is supposed to carry, or of ``wanted`` where it was never touched."""
         known = self.refusal
@@ -65,7 +70,7 @@ class Line(Struct, frozen=True, kw_only=True):
     @property
     def is_astray(self) -> bool:
         """Whether it does not carry what it is supposed to, or its agent never heard of this attempt."""
-        if not (supposed := self.supposed):
+        if self.standing is None or self.lost_from or not (supposed := self.standing.revision):
             return False
         if self.seen is None or self.seen.content != supposed:
             return True
@@ -87,7 +92,7 @@ class Line(Struct, frozen=True, kw_only=True):
         return mine == (other.standing, other.cause, other.lost_from, other.soaked, other.before)
 
 
-class Course(Struct, frozen=True, kw_only=True):
+class Course(Struct, frozen=True, gc=False, kw_only=True):
     """What a line is measured against.
 
     ``revision`` is the workload's present one, ``content`` what this cluster is to carry of it,
@@ -118,20 +123,20 @@ class Course(Struct, frozen=True, kw_only=True):
         return "" if self.content == self.revision else self.revision
 
 
-class Seen(Struct, frozen=True):
+class Seen(Struct, frozen=True, gc=False):
     """The hub shows what the cluster carries now (None: nothing)."""
 
     observation: Observation | None
 
 
-class Touched(Struct, frozen=True):
+class Touched(Struct, frozen=True, gc=False):
     """A write is about to go out. ``back``: the content that it gives back ("": it brings the present one)."""
 
     cause: str
     back: str = ""
 
 
-class Refused(Struct, frozen=True):
+class Refused(Struct, frozen=True, gc=False):
     """The server refused a write (row 19). ``fails``: the cluster goes without what it is supposed to have.
     ``is_attempt``: it was the first one of an attempt.
     """
@@ -141,7 +146,7 @@ class Refused(Struct, frozen=True):
     is_attempt: bool = False
 
 
-class VerdictFound(Struct, frozen=True):
+class VerdictFound(Struct, frozen=True, gc=False):
     """A decision found the verdict that stands in this standing."""
 
     standing: Standing

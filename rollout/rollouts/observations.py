@@ -14,7 +14,7 @@ from rollout.strategies.base import Health, Standing, Verdict
 from rollout.strategies.ocm_step import Reported
 
 
-class Observation(Struct, frozen=True, kw_only=True):
+class Observation(Struct, frozen=True, gc=False, kw_only=True):
     """What a cluster carries, as the hub shows it, and what its agent says of that.
 
     ``content`` is the hash of what is carried; ``revision`` and ``started_at`` are what the write

@@ -76,6 +76,7 @@ def page_ref(namespace: str, rid: str, page: int) -> Ref:
     return Ref(ROLLOUT_RECORD, f"{namespace}/rollout-record-{rid}-{page}")
 
 
+@lru_cache(maxsize=16_384)  # it is asked for every page that goes out, and that the hub tells of
 def page_of(ref: Ref) -> tuple[str, int] | None:
     """The record's id and the page's number, from the name; None where it is no page's name."""
     prefix, name = "rollout-record-", ref.name

@@ -9,7 +9,7 @@ from rollout.model.backoff import Backoff
 RETRY = Backoff(first=timedelta(seconds=5), longest=timedelta(minutes=5))
 
 
-class RefusedWrite(Struct, frozen=True, kw_only=True):
+class RefusedWrite(Struct, frozen=True, gc=False, kw_only=True):
     """A write that the server refused, and when it is tried again.
 
     ``content``: what it would have brought; another one need not wait ("": it is not told apart).

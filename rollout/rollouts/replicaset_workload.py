@@ -195,6 +195,7 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
     def _choose(self, cluster: str, now: datetime) -> None:
         """The oldest work that is not being deleted counts; further ones are twins."""
         held = [w for w in self._works.get(cluster, {}).values() if not w.deleting]
+        before = self._chosen.get(cluster)
         chosen = oldest(held)
         (self.twins.add if len(held) > 1 else self.twins.discard)(cluster)
         if chosen is None:
@@ -202,7 +203,8 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         else:
             self._chosen[cluster] = chosen
         (self.faulty.add if chosen and chosen.faults else self.faulty.discard)(cluster)
-        self._place(cluster)
+        if before is None or chosen is None or not chosen.is_labelled_as(before):
+            self._place(cluster)
         owner = self.members.get(cluster)
         if owner is not None:
             self.shares[owner].live.observe(cluster, self._observation(chosen), now)

@@ -276,9 +276,9 @@ class Standings:
             self.lines.pop(cluster, None)
         else:
             self.lines[cluster] = line
-        if line.seen is not before.seen:
-            self._count(before.seen, -1)
-            self._count(line.seen, 1)
+        if (left := before.carried) != (came := line.carried):
+            self._count(left, -1)
+            self._count(came, 1)
         if not line.is_told_as(before):
             self._write(line)
         if line.refusal is not None:
@@ -289,12 +289,12 @@ class Standings:
         is_astray = self._keeps_watch and line.is_astray and cluster in self.ledger
         (self.astray.add if is_astray else self.astray.discard)(cluster)
 
-    def _count(self, seen: Observation | None, by: int) -> None:
+    def _count(self, content: str, by: int) -> None:
         """Keep `carrying`."""
-        if seen is not None:
-            self._carriers[seen.content] += by
-            if not self._carriers[seen.content]:
-                del self._carriers[seen.content]
+        if content:
+            self._carriers[content] += by
+            if not self._carriers[content]:
+                del self._carriers[content]
 
     def _write(self, line: Line) -> None:
         self.book.set(line.cluster, line if line.is_remembered else None)

@@ -73,7 +73,7 @@ IS_FAILURE = frozenset({Phase.FAILING, Phase.FAILED, Phase.LOST})
 IS_DONE = frozenset({Phase.SOAKED, Phase.FAILED, Phase.SKIPPED, Phase.LOST})
 
 
-class StandingOn(Struct, frozen=True):
+class StandingOn(Struct, frozen=True, gc=False):
     """The part of a `Standing` that is given by place: which cluster, and what was written there."""
 
     cluster: str
@@ -326,7 +326,7 @@ class Rollout(RolloutOf, frozen=True, kw_only=True):
         return standing.of_revision == self.revision
 
 
-class Settled(Struct, frozen=True):
+class Settled(Struct, frozen=True, gc=False):
     """A verdict that is due to be recorded before anything that depends on it is written."""
 
     cluster: str

@@ -6,9 +6,8 @@ The one place where soak, deadline and failure grace are measured. Source: seman
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from rollout.model.analyses import AnalysisPhase
 from rollout.model.cluster_reasons import ClusterReason
@@ -16,13 +15,20 @@ from rollout.model.instants import rfc3339_micro
 from rollout.model.waits import Reason
 from rollout.strategies.base import Health, Phase, Settled, Standing, Timing, Verdict
 
+# By name: in Python 3.11 a member is looked up through its class in 120 ns, and every cluster is judged here.
+_SUCCESS, _FAILURE = Health.SUCCEEDED, Health.FAILED
+_HAS_SOAKED, _HAS_FAILED, _IS_RETRIED = Verdict.SOAKED, Verdict.FAILED, Verdict.RETRY
 
-class Judgement(NamedTuple):
+
+class Judgement(Struct, frozen=True, gc=False):
     """A phase, the instant at which it changes if nothing is heard (None: never), and a reason."""
 
     phase: Phase
     until: datetime | None = None
     reason: str = ""
+
+
+_WAITS, _SOAKED = Judgement(Phase.WAITING), Judgement(Phase.SOAKED)
 
 
 def judge(standing: Standing, revision: str, timing: Timing, now: datetime) -> Judgement:
@@ -35,7 +41,7 @@ def judge(standing: Standing, revision: str, timing: Timing, now: datetime) -> J
     judged = _on_its_revision(standing, unmeasured(timing), now)
     if judged.phase.holds_slot:
         return Judgement(Phase.OUTDATED, judged.until, judged.reason)
-    return Judgement(Phase.WAITING)
+    return _WAITS
 
 
 def unmeasured(timing: Timing) -> Timing:
@@ -58,8 +64,8 @@ def left_behind(standing: Standing, timing: Timing, now: datetime) -> Standing:
 
 def is_open(standing: Standing) -> bool:
     """Whether time alone can still change it. A success after the deadline can still soak."""
-    if standing.verdict is Verdict.FAILED:
-        return standing.health is Health.SUCCEEDED
+    if standing.verdict is _HAS_FAILED:
+        return standing.health is _SUCCESS
     return standing.verdict is None
 
 
@@ -78,7 +84,7 @@ def concluded(standing: Standing, timing: Timing, now: datetime) -> Standing:
 def due(standing: Standing, judged: Judgement) -> Settled | None:
     """The verdict that this judgement adds to what is recorded, if any."""
     phase = judged.phase
-    if phase is Phase.SOAKED and standing.verdict is not Verdict.SOAKED:
+    if phase is _SOAKED.phase and standing.verdict is not _HAS_SOAKED:
         return Settled(standing.cluster, Verdict.SOAKED)
     if phase is Phase.FAILED and standing.verdict is None:
         return Settled(standing.cluster, Verdict.FAILED, judged.reason)
@@ -90,18 +96,18 @@ def _on_its_revision(standing: Standing, timing: Timing, now: datetime) -> Judge
     if blind is None:
         return _by_the_clock(standing, timing, now)
     # While the fleet is out of sight, time stands still: no phase changes because of time alone.
-    return _by_the_clock(standing, timing, min(now, blind))._replace(until=None)
+    return structs.replace(_by_the_clock(standing, timing, min(now, blind)), until=None)
 
 
 def _by_the_clock(standing: Standing, timing: Timing, now: datetime) -> Judgement:
-    if standing.verdict is Verdict.SOAKED:
-        return Judgement(Phase.SOAKED)
-    if standing.verdict is Verdict.RETRY:
-        return Judgement(Phase.WAITING)
+    if standing.verdict is _HAS_SOAKED:
+        return _SOAKED
+    if standing.verdict is _IS_RETRIED:
+        return _WAITS
     health = standing.health
-    if health is Health.SUCCEEDED:
+    if health is _SUCCESS:
         return _succeeded(standing, timing, now)
-    if health is Health.FAILED:
+    if health is _FAILURE:
         return _failed(standing, timing, now)
     return _unfinished(standing, timing, now)
 
@@ -120,9 +126,9 @@ def _succeeded(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     reason, until = "", None if soaked_at <= now else _coming(soaked_at)
     if soaked_at <= now:
         if measured in (None, AnalysisPhase.SUCCESSFUL):
-            return Judgement(Phase.SOAKED)
+            return _SOAKED
         reason = _UNMEASURED[measured]
-    if standing.verdict is Verdict.FAILED:
+    if standing.verdict is _HAS_FAILED:
         return Judgement(Phase.FAILED, until, standing.reason)
     limit = limit_of(standing.touched, timing)
     heard = min(since, now)  # while news is missing, one that is heard late may have come in time
@@ -147,7 +153,7 @@ def _measured(standing: Standing, timing: Timing, now: datetime) -> AnalysisPhas
 
     A person can approve what is not clear, or cannot be measured.
     """
-    if standing.verdict is Verdict.FAILED and standing.reason == ANALYSIS_FAILED:
+    if standing.verdict is _HAS_FAILED and standing.reason == ANALYSIS_FAILED:
         return AnalysisPhase.FAILED
     if timing.measured is None:
         return None
@@ -170,7 +176,7 @@ def attempt_of(standing: Standing) -> str:
 def _failed(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     """A failure counts after its grace; it is final then, or at the deadline where there is one."""
     reason = standing.reason or DEGRADED
-    if standing.verdict is Verdict.FAILED:
+    if standing.verdict is _HAS_FAILED:
         return Judgement(Phase.FAILED, None, reason)
     limit = limit_of(standing.touched, timing)
     if limit is not None and limit <= now:
@@ -191,7 +197,7 @@ def _grace_over(since: datetime, timing: Timing) -> datetime:
 
 
 def _unfinished(standing: Standing, timing: Timing, now: datetime) -> Judgement:
-    if standing.verdict is Verdict.FAILED:
+    if standing.verdict is _HAS_FAILED:
         return Judgement(Phase.FAILED, None, standing.reason)
     limit = limit_of(standing.touched, timing)
     if limit is not None and limit <= now:

@@ -30,6 +30,7 @@ from rollout.strategies.step import choose
 QueueSeat = tuple[int, str]
 """Where a cluster stands in its stage's line: its group's place, its name."""
 
+_WAITS, _WAS_BEFORE = Phase.WAITING, Phase.OUTDATED  # by name: see `rollout.strategies.judge`
 _UNTOUCHED = Judgement(Phase.WAITING)
 _SKIPPED = Judgement(Phase.SKIPPED)
 _HELD = Judgement(Phase.HELD)
@@ -99,16 +100,16 @@ class _StageCensus:
 
     def enter(self, seat: QueueSeat, phase: Phase) -> None:
         self.shift(phase, 1)
-        if phase is Phase.WAITING:
+        if phase is _WAITS:
             self.line.add(seat)
-        elif phase is Phase.OUTDATED:
+        elif phase is _WAS_BEFORE:
             self.old.add(seat)
 
     def leave(self, name: str, phase: Phase) -> None:
         self.shift(phase, -1)
-        if phase is Phase.WAITING:
+        if phase is _WAITS:
             self.line.remove(name)
-        elif phase is Phase.OUTDATED:
+        elif phase is _WAS_BEFORE:
             self.old.remove(name)
 
 
@@ -265,7 +266,7 @@ class Ledger:
                 for cluster in group.clusters:
                     self._seats[cluster] = (at, (place, cluster))
                     judged = self._look(cluster, now)
-                    if judged.phase is Phase.WAITING:
+                    if judged.phase is _WAITS:
                         waiting.append((place, cluster))
                     else:
                         census.enter((place, cluster), judged.phase)
@@ -285,12 +286,13 @@ class Ledger:
         else:
             judged = judge(standing, self._rollout.wanted(cluster), self._rollout.timing, now)
         self._ended.pop(cluster, None)
-        if standing is not None and standing.verdict is None and judged.phase is Phase.WAITING:
-            self._ended[cluster] = left_behind(standing, self._rollout.timing, now)
-        if judged.phase is Phase.WAITING and cluster in self._rollout.held:
-            judged = _HELD
-        elif judged.phase is Phase.WAITING and cluster in self._rollout.unrendered:
-            judged = _UNRENDERED
+        if judged.phase is _WAITS:
+            if standing is not None and standing.verdict is None:
+                self._ended[cluster] = left_behind(standing, self._rollout.timing, now)
+            if cluster in self._rollout.held:
+                judged = _HELD
+            elif cluster in self._rollout.unrendered:
+                judged = _UNRENDERED
         self._judged[cluster] = judged
         if judged.until is not None:
             self._expect(judged.until, cluster)

@@ -74,6 +74,7 @@ def _count(
     # Looked up once, not once for each of tens of thousands of clusters.
     find, wait, done = rollout.standings.get, census.untouched.append, Verdict.SOAKED
     timing, phases = rollout.timing, census.phases
+    waits, was_before = Phase.WAITING, Phase.OUTDATED
     contents, usual = rollout.contents, rollout.revision
     soaked = 0
     for group in stage.groups:
@@ -87,15 +88,15 @@ def _count(
                 soaked += 1
                 continue
             judged = judge(standing, revision, timing, now)
-            phase, until, _ = judged
-            if until is not None:
-                rechecks.append(until)
+            phase = judged.phase
+            if judged.until is not None:
+                rechecks.append(judged.until)
             if (verdict := due(standing, judged)) is not None:
                 settled.append(verdict)
-            if phase is Phase.WAITING:
+            if phase is waits:
                 wait(cluster)
                 continue
-            if phase is Phase.OUTDATED:
+            if phase is was_before:
                 census.in_flight_before.append(cluster)
             phases[phase] = phases.get(phase, 0) + 1
     _tally(census, rollout, soaked)

@@ -136,8 +136,8 @@ _OF_WHAT_IS_KNOWN: tuple[Mutant, ...] = (
         "what ended on an older revision is not written down",
         (
             LEDGER,
-            "if standing is not None and standing.verdict is None and judged.phase is Phase.WAITING:",
-            "if False:",
+            "if standing is not None and standing.verdict is None:\n                self._ended",
+            "if False:\n                self._ended",
         ),
         focus="ended",
     ),

@@ -269,8 +269,8 @@ _OF_WAITS: tuple[Mutant, ...] = (
         "those tried again need no slot",
         (
             JUDGE,
-            "if standing.verdict is Verdict.RETRY:\n        return Judgement(Phase.WAITING)",
-            "if standing.verdict is Verdict.RETRY:\n        return Judgement(Phase.OUTDATED)",
+            "if standing.verdict is _IS_RETRIED:\n        return _WAITS",
+            "if standing.verdict is _IS_RETRIED:\n        return Judgement(Phase.OUTDATED)",
         ),
         focus="operations",
     ),
@@ -314,7 +314,7 @@ _OF_WAITS: tuple[Mutant, ...] = (
         "the held stand in line",
         (
             LEDGER,
-            "if judged.phase is Phase.WAITING and cluster in self._rollout.held:",
+            "if cluster in self._rollout.held:",
             "if False:",
         ),
         focus="operations",

@@ -63,8 +63,8 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "what somebody wrote into the record stays",
         (
             "rollouts.book",
-            "page.stored, page.version = data, version\n        name = ",
-            "page.stored, page.version = page.rendered or data, version\n        name = ",
+            "page.stored, page.version = data, version\n        if data is None:",
+            "page.stored, page.version = page.rendered or data, version\n        if data is None:",
         ),
         focus="meddling",
     ),

@@ -68,7 +68,7 @@ VALUE_FAULTS = in_days(
         "who cannot be rendered takes the place of others",
         (
             "strategies.ledger",
-            "elif judged.phase is Phase.WAITING and cluster in self._rollout.unrendered:",
+            "elif cluster in self._rollout.unrendered:",
             "elif False:",
         ),
     ),

@@ -85,6 +85,19 @@ def test_a_decision_that_lands_before_it_is_taken_is_compared_once_more_and_then
     assert book.differing() == set()
 
 
+def test_a_line_that_is_put_otherwise_than_it_was_decided_is_written_as_it_was_put() -> None:
+    book, hub = filled(3)
+    book.writes(lines=[line(1, Health.SUCCEEDED), line(2, Health.SUCCEEDED)])
+
+    book.set(name(1), line(1, Health.FAILED))
+    book.set(name(2), line(2, Health.SUCCEEDED))
+    hub.flush(book)
+
+    written = read_record(hub.held.values()).lines
+    assert written[name(1)] == line(1, Health.FAILED)
+    assert written[name(2)] == line(2, Health.SUCCEEDED)
+
+
 def test_only_the_page_of_a_changed_cluster_is_written() -> None:
     book, hub = filled(THREE_PAGES)
 

@@ -8,6 +8,10 @@ from itertools import product
 import pytest
 from msgspec.structs import replace
 
+from rollout.model.conditions import Condition
+from rollout.model.events import Event
+from rollout.model.kinds import Ref
+from rollout.model.work import Work
 from rollout.rollouts.head import Rollback
 from rollout.rollouts.line import (
     NOT_BROUGHT,
@@ -27,7 +31,7 @@ from rollout.rollouts.line import (
 from rollout.rollouts.observations import Observation, unbrought
 from rollout.rollouts.rejections import refusal
 from rollout.strategies.base import Health, Standing, Timing, Verdict
-from rollout.strategies.judge import concluded
+from rollout.strategies.judge import Judgement, concluded
 
 T0 = datetime.fromisoformat("2026-06-01T12:00:00+00:00")
 MINUTE = timedelta(minutes=1)
@@ -289,3 +293,8 @@ def test_a_retry_asks_for_another_attempt_and_forgets_the_refusal() -> None:
             tried = next_line(line, Touched("Retry"), course, NOW).standing
             assert tried is not None
             assert tried.touched == NOW
+
+
+def test_the_garbage_collector_follows_nothing_of_which_there_is_one_for_each_cluster() -> None:
+    made = (Ref, Event, Condition, Work, Observation, Standing, Line, Judgement)
+    assert [each for each in made if each.__struct_config__.gc] == []

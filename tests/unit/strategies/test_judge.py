@@ -267,7 +267,7 @@ def test_a_soak_stands_still_while_the_hub_is_out_of_touch() -> None:
     )
     end = T0 + SOAK + DEADLINE
 
-    assert judge(standing("a", SUCCEEDED), NEW, timing, end - US) == (Phase.SOAKING, end, "")
+    assert judge(standing("a", SUCCEEDED), NEW, timing, end - US) == Judgement(Phase.SOAKING, end)
     assert judge(standing("a", SUCCEEDED), NEW, timing, end).phase is Phase.SOAKED
 
 
@@ -296,7 +296,7 @@ def test_a_soak_that_begins_after_an_outage_is_not_put_off_by_it(
     known = standing("a", SUCCEEDED, T0 + min(touched, since) * SEC, T0 + since * SEC)
     end = T0 + soaked_at * SEC
 
-    assert judge(known, NEW, timing, end - US) == (Phase.SOAKING, end, "")
+    assert judge(known, NEW, timing, end - US) == Judgement(Phase.SOAKING, end)
     assert judge(known, NEW, timing, end).phase is Phase.SOAKED
 
 
@@ -323,7 +323,7 @@ def test_the_grace_of_a_failure_runs_on_and_is_not_over_while_the_hub_is_out_of_
     timing = Timing(soak=SOAK, deadline=None, grace=GRACE, outages=((T0 + begin, T0 + end),))
     failed, at = standing("a", FAILED), T0 + counts_at
 
-    assert judge(failed, NEW, timing, at - US) == (Phase.PROGRESSING, at, "Degraded")
+    assert judge(failed, NEW, timing, at - US) == Judgement(Phase.PROGRESSING, at, "Degraded")
     assert judge(failed, NEW, timing, at).phase is Phase.FAILED
 
 

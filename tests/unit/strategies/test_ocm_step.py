@@ -9,6 +9,7 @@ from rollout.model.kinds import Obj
 from rollout.model.placement import Group
 from rollout.model.waits import Reason, Wait
 from rollout.strategies.base import Phase, Step
+from rollout.strategies.judge import Judgement
 from rollout.strategies.ocm import Status
 from rollout.strategies.ocm_step import Reported, ocm_step
 
@@ -68,4 +69,4 @@ def test_each_cluster_says_how_it_stands_and_until_when() -> None:
     _, judged = ocm_step(TWO, FLEET, reported, hold=None, now=NOW)
     assert judged["a"].phase is Phase.FAILED
     assert judged["a"].reason == "TimedOut"
-    assert judged["b"] == (Phase.PROGRESSING, NOW + timedelta(seconds=4), "")
+    assert judged["b"] == Judgement(Phase.PROGRESSING, NOW + timedelta(seconds=4))
