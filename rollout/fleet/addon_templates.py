@@ -78,7 +78,7 @@ class AddOnTemplates(Tracker):
         self._profile = fleet.policy.profile
         self._addons: dict[str, AddOn] = {}
         self._installed: dict[str, ClusterAddOn] = {}  # those made of a template, by key
-        self._clusters: dict[str, _TemplateCluster] = {}
+        self._clusters: dict[str, Obj] = {}  # read when asked for: most fleets have no templates
         self._works: dict[str, dict[str, Obj]] = {}  # key of a ManagedClusterAddOn -> key -> work
         self._homes: dict[str, str] = {}  # key of a work -> key of its ManagedClusterAddOn
         self._kept: dict[ConfigRef, _KeptTemplate] = {}
@@ -151,8 +151,8 @@ class AddOnTemplates(Tracker):
         cluster = event.ref.key
         before = self._clusters.pop(cluster, None)
         if event.change is not Change.DELETED:
-            self._clusters[cluster] = _cluster_of(event.obj)
-        if self._clusters.get(cluster) == before:
+            self._clusters[cluster] = event.obj
+        if not self._installed or self._cluster(cluster) == _cluster_of(before):
             return ()
         return self._refs(key for key, a in self._installed.items() if a.cluster == cluster)
 
@@ -191,7 +191,7 @@ class AddOnTemplates(Tracker):
         from rollout.api.addon_template import decode_agent_work  # noqa: PLC0415  (few hubs need it)
 
         addon = self._installed.get(key)
-        cluster = self._clusters.get(addon.cluster) if addon is not None else None
+        cluster = self._cluster(addon.cluster) if addon is not None else None
         if addon is None:
             return None
         whole = self._addons.get(addon.name)
@@ -250,8 +250,11 @@ class AddOnTemplates(Tracker):
         return kept.content if kept and isinstance(kept.content, DeploymentConfig) else None
 
     def registries(self, cluster: str) -> str:
-        known = self._clusters.get(cluster)
+        known = self._cluster(cluster)
         return known.registries if known else ""
+
+    def _cluster(self, name: str) -> _TemplateCluster | None:
+        return _cluster_of(self._clusters.get(name))
 
     # -- what the fleet asks -------------------------------------------------------------------
 
@@ -286,7 +289,9 @@ def _is_templated(obj: Obj) -> bool:
     )
 
 
-def _cluster_of(obj: Obj) -> _TemplateCluster:
+def _cluster_of(obj: Obj | None) -> _TemplateCluster | None:
+    if obj is None:
+        return None
     meta = obj["metadata"]
     said = read_conditions(mapping(obj.get("status")).get("conditions"))
     available = said.get(names.CLUSTER_AVAILABLE)

@@ -168,13 +168,12 @@ class Fleet:
     # -- what happened -------------------------------------------------------------------------
 
     def _on_cluster(self, event: Event, now: datetime) -> set[Ref]:
-        found = self.presence.take_cluster(event, now)
-        cluster = self.clusters.cluster(event.ref.name)
-        if calendars := self.calendars.take_cluster(event.ref.name, cluster, now):
+        found, name = self.presence.take_cluster(event, now), event.ref.key
+        if calendars := self.calendars.take_cluster(name, self.clusters.cluster(name), now):
             found |= calendars | set(self.rolled_out())
-        if self.is_detached(event.ref.name):  # what the removal brake held there may go
+        if self.is_detached(name):  # what the removal brake held there may go
             standing = ((ref, self.rollout(ref)) for ref in self.rolled_out())
-            found |= {ref for ref, each in standing if each and event.ref.name in each.strays}
+            found |= {ref for ref, each in standing if each and name in each.strays}
         return found
 
     def _follow(self, key: str) -> set[Ref]:

@@ -118,7 +118,7 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
         if event.ref.kind is CLUSTER_VALUES:
             return self._revalued(self._values.take(event))
         if event.ref.kind is MANAGED_CLUSTER:
-            name = event.ref.name
+            name = event.ref.key
             seen = self._values.take_cluster(name, self._fleet.clusters.cluster(name))
             return self._revalued(seen, name)
         return self._on_replicaset(event, now) if event.ref.kind is REPLICA_SET else ()

@@ -82,15 +82,17 @@ def calendar_notes(ref: Ref, before: Obj, after: Obj) -> list[Note]:
     """Notes that a person lets the workload past all calendars, and that this is over. ``before`` and
     ``after`` hold its conditions.
     """
-    was, now = (
-        condition_in(said.get("conditions"), names.CALENDARS_FOLLOWED) for said in (before, after)
-    )
-    is_past = now is not None and now.reason == OVERRIDDEN
-    if is_past == (was is not None and was.reason == OVERRIDDEN):
+    was_past, is_past = _is_past_calendars(before), _is_past_calendars(after)
+    if is_past == was_past:
         return []
+    now = condition_in(after.get("conditions"), names.CALENDARS_FOLLOWED)
     if now is not None and is_past:
         return [Note(ref, "CalendarsOverridden", f"it is {now.message}", warning=True)]
     return [Note(ref, "CalendarsFollowed", "calendars count again")]
+
+
+def _is_past_calendars(status: Obj) -> bool:
+    return _reason(status.get("conditions") or [], names.CALENDARS_FOLLOWED) == OVERRIDDEN
 
 
 def step_notes(
@@ -219,7 +221,7 @@ def _turn(replicaset: ReplicaSet, status: PatchStatus | None) -> tuple[str, str,
     if status is None:
         return None
     old = replicaset.raw.get("status") or {}
-    before = _reason(old.get("conditions") or [])
+    before = _reason(old.get("conditions") or [], names.PROGRESSING)
     for item in status.status["conditions"]:
         if item["type"] == names.PROGRESSING and item["reason"] != before:
             had_begun = _had_begun(old, status.status)
@@ -238,8 +240,12 @@ _FRESH = frozenset({"", Reason.COMPLETE, Reason.COMPLETE_WITH_FAILURES})
 """After these a rollout starts; after all others, with the same revision, it goes on."""
 
 
-def _reason(conditions: list[dict[str, str]]) -> str:
-    return next((c.get("reason", "") for c in conditions if c.get("type") == names.PROGRESSING), "")
+def _reason(conditions: list[dict[str, str]], kind: str) -> str:
+    """The reason of the condition of this type, "" where there is none."""
+    for condition in conditions:
+        if condition.get("type") == kind:
+            return condition.get("reason", "")
+    return ""
 
 
 NAMED = 10

@@ -200,7 +200,7 @@ class Engine:
     def is_idle(self) -> bool:
         """Whether a turn would find nothing to do now."""
         is_behind = self._first or self._asked or self._was_long or not self._is_followed
-        return not is_behind and self.inbox.empty() and not len(self._queue)
+        return not is_behind and self.inbox.empty() and not self._queue
 
     @property
     def waiting(self) -> int:

@@ -113,6 +113,10 @@ class WorkQueue(Generic[K]):
     def __len__(self) -> int:
         return len(self._ready)
 
+    def __bool__(self) -> bool:
+        """Whether any is ready; asked at every turn, and not counted for that."""
+        return bool(self._ready)
+
 
 class Places:
     """How many plans of a kind are carried out at once, and who waits for one of them to end.

@@ -204,10 +204,11 @@ class Agents:
                 self._saw_cluster(event.ref.name, event.obj, at)
 
     def _saw_cluster(self, name: str, obj: Obj, at: datetime) -> None:
-        was_gone, had_joined = self._members.of(name).gone, self._members.of(name).joined
-        if not was_gone and version_of(obj["metadata"]) <= self._members.of(name).version:
+        member, version = self._members.of(name), version_of(obj["metadata"])
+        was_gone, had_joined = member.gone, member.joined
+        if not was_gone and version <= member.version:
             return
-        member = self._members.saw(name, obj, version_of(obj["metadata"]))
+        self._members.saw(name, obj, version)
         self._events.watch_over(member, at)
         if not had_joined:
             for work in self._works.on(name):
