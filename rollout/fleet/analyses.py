@@ -127,6 +127,8 @@ class Analyses:
             if not mine:
                 del self._of[each.subject.workload]
         found = self._exchange(self.own(before), self.own(run))
+        if before is not None and run is None and self.own(before) is None:
+            found.add(before.subject.workload)  # it lay where that has a run of its own
         if was_strange:
             found |= {ref for ref in self._asked if self.home(ref) == event.ref.namespace}
         return found

@@ -58,6 +58,7 @@ BY_TESTS: Mapping[tuple[str, str], str] = {
     ("a long outage begins with a short one that ended before", "replicaset"): _OUTAGES,
     ("a long outage begins with a short one that ended before", "addon"): _OUTAGES,
     ("what is taken back in one placement goes on in another", "replicaset"): "tests/stories/test_operations_rollback.py",
+    ("what lay where a run does goes, and nobody makes the run", "gated"): "tests/stories/test_analyses.py::test_a_run_that_somebody_replaces_is_made_again_and_the_rollout_goes_on",
     ("a leader writes on after its lease", "processes"): f"{_PROCESS}::test_r2_a_leader_that_froze_writes_nothing_once_another_one_leads",
     ("a successor waits for nobody", "processes"): "tests/unit/runtime/test_leader.py",
     ("what is on its way needs no version", "processes"): f"{_PROCESS}::test_every_write_of_a_patch_has_a_precondition",

@@ -65,6 +65,15 @@ GATED_FAULTS = in_days(
         ("rollouts.holds", "return verdict.template == intents.analysis", "return True"),
     ),
     fault(
+        "L1",
+        "what lay where a run does goes, and nobody makes the run",
+        (
+            "fleet.analyses",
+            "if before is not None and run is None and self.own(before) is None:",
+            "if False:",
+        ),
+    ),
+    fault(
         "S21",
         "a gate that opens lets closed clusters be touched",
         (

@@ -602,6 +602,17 @@ def test_a_run_that_its_workload_does_not_own_passes_nothing_and_makes_way(
     assert phases(told) == (["Failed"] if is_in_the_way else ["Failed", "Successful"])
 
 
+def test_a_run_that_somebody_replaces_is_made_again_and_the_rollout_goes_on() -> None:
+    told = story({names.CLUSTER_ANALYSIS: "slo"}, gives(GOOD), strategy=ONE_BY_ONE)
+    told.to(READY + SETTLED)
+    (run,) = runs(told)
+    told.hub.delete(ref_of(ROLLOUT_ANALYSIS_RUN, run))
+    told.add(forged(run))
+
+    assert told.end(HOUR).reason == "Complete"
+    assert len(repairs(told)) == 1
+
+
 def test_what_cannot_be_read_under_the_name_of_a_run_makes_way() -> None:
     annotations = {names.GATES: AFTER_CANARY}
     clock = VirtualClock(T0)
