@@ -127,4 +127,5 @@ def test_one_tenants_path_holds_up_neither_another_one_nor_the_end() -> None:
         measuring.measurer.close()
 
     assert SystemClock().now() - began < timedelta(seconds=20)
-    assert found[-1].value == 0
+    # The answers that are refused may come after the other one: nothing says in which order they come.
+    assert [sample.value for sample in found if not sample.error] == [0]
