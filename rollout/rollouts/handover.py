@@ -35,6 +35,7 @@ def carried_over(
     if before is None:
         found = _broken(_selected(terms), lines, now)
         found |= _unwritten(terms, present, timing, head, now=now)
+        found |= _lost_before(lines.values(), head)
     else:
         # Where the selection could not be read at first, this process has judged nothing of the others yet.
         judged = frozenset(_selected(before))
@@ -142,6 +143,20 @@ def _unwritten(
             standing = replace(standing, made_for=head.revision)
         found[cluster] = replace(line, standing=standing, soaked=soaked)
     return found
+
+
+def _lost_before(lines: Iterable[Line], head: Head) -> dict[str, Line]:
+    """Clusters that were lost of an earlier revision. The process that began the present one had written the
+    page with the head, and no other one before it ended: so the record still counts them as failures.
+    """
+    return {
+        line.cluster: Line(cluster=line.cluster, seen=line.seen)
+        for line in lines
+        if line.lost_from
+        and line.standing is not None
+        # Without its head a record does not tell which revision it is of.
+        and head.revision not in ("", line.standing.of_revision)
+    }
 
 
 def _is_later(seen: Observation, known: Standing, last: str, head: Head) -> bool:

@@ -157,9 +157,12 @@ class Retried(Struct, frozen=True):
 
 
 class Lost(Struct, frozen=True):
-    """It is selected no more, left in flight, and was out of reach when it did."""
+    """It is selected no more, left in flight, and was out of reach when it did. It counts as a failure of
+    ``revision``.
+    """
 
     stage: str
+    revision: str
 
 
 class Forgotten(Struct, frozen=True):
@@ -189,11 +192,19 @@ def next_line(line: Line, event: LineEvent, course: Course, now: datetime) -> Li
             again = None if known is None else replace(known, verdict=Verdict.RETRY)
             return replace(line, standing=again, refusal=None)
         case Lost():
-            return replace(line, cause="Lost", lost_from=event.stage, refusal=None)
+            return _left(line, event)
         case Forgotten():
             return Line(cluster=line.cluster, seen=line.seen)
         case CameBack():
             return Line(cluster=line.cluster, seen=line.seen, soaked=line.soaked)
+
+
+def _left(line: Line, event: Lost) -> Line:
+    """The standing says of which revision it was lost: a record may tell of it under a later one."""
+    known = line.standing
+    if known is not None and known.of_revision != event.revision:
+        known = replace(known, made_for=event.revision)
+    return replace(line, standing=known, cause="Lost", lost_from=event.stage, refusal=None)
 
 
 def _seen(line: Line, seen: Observation | None, course: Course, now: datetime) -> Line:

@@ -216,7 +216,7 @@ class Standings:
             is_mine = standing.of_revision == terms.revision or is_wanted
             at_stake = is_mine and (phase.holds_slot or phase.is_failure)
             if at_stake and not available(cluster):
-                left: LineEvent = Lost(places.get(cluster, UNKNOWN_STAGE))
+                left: LineEvent = Lost(places.get(cluster, UNKNOWN_STAGE), terms.revision)
             else:
                 left = Forgotten()
             self._put(self._next(cluster, left, now))

@@ -219,7 +219,8 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     while it had no cluster, in a record that is lost; a cluster that was lost when the process died before it
     wrote that down; one that is selected again while its work is being deleted; a soak that broke while nobody
     lived, of a cluster that the next process knows as selected only later, or that carries other content by then;
-    removals on their way when the ten minutes after an edit end; two labels that are taken off one work.
+    removals on their way when the ten minutes after an edit end; two labels that are taken off one work;
+    clusters that were lost of an earlier revision, where the process died between two pages of its record.
     """
     seeds = [280, 843, 1030, 1454, 1462, 2051, 3062, 3659, 3687, 500210, 457770440]
     seeds += [700000010, 700000024]
@@ -232,5 +233,5 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     addons = [1140, 1279, 1415, 665746438, 879868512, 975281533, 748726928, 748726937]
     addons += [339210272, 339210778, 141293054, 141293662, 253512155, 600553899, 336725081]
     addons += [673787104, 70358598, 460132203, 835110300, 496857909, 494071913, 415533384]
-    addons += [375449428]
+    addons += [375449428, 571181549]
     assert run(addons, "addon").broken == []

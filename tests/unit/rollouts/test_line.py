@@ -85,7 +85,7 @@ EVENTS: list[LineEvent] = [
     Refused("denied"),
     Refused("denied", fails=False),
     Retried(),
-    Lost("rest"),
+    Lost("rest", NEW),
     Forgotten(),
     CameBack(),
 ]
@@ -251,9 +251,14 @@ def test_an_attempt_that_was_refused_is_made_again_whatever_the_cluster_carries(
 
 
 def test_what_was_lost_counts_as_no_member_and_remembers_how_it_stood() -> None:
-    for before, _, line in after(Lost("rest")):
+    for before, _, line in after(Lost("rest", NEW)):
         assert (line.lost_from, line.cause, line.present) == ("rest", "Lost", None)
-        assert line.standing == before.standing
+        if before.standing is None:
+            assert line.standing is None
+        else:
+            assert line.standing is not None
+            assert line.standing.of_revision == NEW
+            assert line.standing == replace(before.standing, made_for=line.standing.made_for)
         assert not line.is_astray
 
 

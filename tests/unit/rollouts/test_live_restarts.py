@@ -479,6 +479,26 @@ def test_a_cluster_that_was_lost_while_nobody_looked_counts_in_the_first_stage()
     assert hub.live.last.stages[0].phases[Phase.LOST] == 1
 
 
+def test_what_was_lost_of_an_earlier_revision_counts_against_no_later_one() -> None:
+    """L2, R1: the process ended between the page with the head and the page with the clusters."""
+    hub = begun()
+    hub.clusters, hub.unreachable = "bcd", {"a"}
+    hub.agree()
+    hub.turn()
+    assert dict(hub.live.lost) == {"a": "rest"}
+    clusters = hub.pages.held[1]
+    hub.revision = B
+    hub.agree()
+    hub.turn()
+    assert hub.pages.held[1] != clusters
+    hub.pages.held[1] = clusters
+
+    hub.restart()
+
+    assert hub.turn().count(Phase.LOST) == 0
+    assert (dict(hub.live.lost), "a" in hub.remembered()) == ({}, False)
+
+
 def test_a_cluster_that_was_lost_in_its_soak_while_nobody_looked_is_lost() -> None:
     """S17: the soak is measured by the terms, although no terms were agreed in this process yet."""
     hub = begun()
